@@ -1,0 +1,61 @@
+# Every target builds .venv itself, from requirements.lock, when it is missing or stale. `make help` lists the targets.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest
+JOBS   ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench docs lock clean format api-update
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): requirements.lock pyproject.toml tools/check_python.sh
+	@sh tools/check_python.sh $(PYTHON)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing the locked dependencies into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+setup: $(STAMP) ## build .venv from the lock
+	@echo "ready: $(VENV)"
+
+test: $(STAMP) ## run the tests
+	$(PYTEST) -n $(JOBS) --dist worksteal tests
+
+check: $(STAMP) ## lint, types, layers, public API, docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/public_api.py --check
+	$(BIN)/python -W error::DeprecationWarning -m mkdocs build --strict --quiet --site-dir site
+
+format: $(STAMP) ## fix what ruff can fix
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+api-update: $(STAMP) ## write the public API as it is now into docs/reference/public-api.txt
+	$(BIN)/python tools/public_api.py --write
+
+docs: $(STAMP) ## build the documentation into site/
+	$(BIN)/python -m mkdocs build --strict --quiet --site-dir site
+
+demo: $(STAMP) ## run the main job: a table's story, start to end
+	@sh tools/check_java.sh
+	@$(BIN)/python examples/demo.py
+
+bench: $(STAMP) ## run every benchmark (long)
+	$(BIN)/python -m bench
+
+lock: ## resolve requirements.lock anew from pyproject.toml
+	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
+	$(VENV)-lock/bin/uv pip compile pyproject.toml --all-extras --group dev --generate-hashes --no-emit-index-url \
+	  --no-emit-find-links --no-header --universal --python-version 3.11 --upgrade --output-file requirements.lock --quiet
+	rm -rf $(VENV)-lock
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .cache
