@@ -15,7 +15,7 @@
     │   └── NamespaceAlreadyExists, TableAlreadyExists, ViewAlreadyExists, SnapshotAlreadyExists, RefAlreadyExists,
     │       FileAlreadyExists
     ├── CommitError
-    │   ├── CommitConflict                 another commit came first; a retry can help            retryable, cleanup_safe
+    │   ├── CommitConflict                 another commit came first; a retry can help           retryable, cleanup_safe
     │   ├── ValidationConflict             what came first contradicts this change                cleanup_safe
     │   └── CommitUnknown                  the change may or may not be there; nothing is cleaned up
     ├── StorageError

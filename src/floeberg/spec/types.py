@@ -3,9 +3,9 @@
 Values of a type are held everywhere in one physical form:
 
     boolean bool · int, long int · float, double float · decimal Decimal (exact scale) · string str · uuid uuid.UUID
-    date int days · time int microseconds · timestamp, timestamptz int microseconds · *_ns int nanoseconds since the epoch
-    fixed, binary bytes · geometry, geography bytes (WKB) · struct tuple in field order or dict · list list · map dict or
-    list of pairs · unknown None
+    date int days · time int microseconds · timestamp, timestamptz int microseconds since the epoch
+    timestamp_ns, timestamptz_ns int nanoseconds since the epoch · fixed, binary bytes · geometry, geography bytes (WKB)
+    struct tuple in field order or dict · list list · map dict or list of pairs · unknown None
 """
 
 from __future__ import annotations
