@@ -78,7 +78,7 @@ _MAX_DECIMAL_BYTES: Final = 32
 
 
 def to_bytes(data_type: IcebergType, value: object) -> bytes:
-    """The binary form of a value. Raises InvalidInput for None, nested and unknown types, and values of another type."""
+    """The binary form of a value. Raises InvalidInput for None, nested and unknown types, and values of other types."""
     if data_type.is_nested or isinstance(data_type, UnknownType):
         raise InvalidInput(f"values of type {data_type} have no binary form", type=str(data_type))
     checked = check_value(data_type, value)
