@@ -1,0 +1,1 @@
+"""Where bytes live: locations, stores with declared capabilities, retries, secrets."""

@@ -1,0 +1,232 @@
+"""The local file system, durable: content is synced before its name appears, and the folder after."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from floeberg.effects.protocols import Capabilities, FileInfo, Ids
+from floeberg.errors import (
+    FileNotFound,
+    InvalidInput,
+    PreconditionFailed,
+    StorageError,
+    UnsupportedFeature,
+)
+from floeberg.storage.location import Location, join, parse
+
+TEMPORARY_PREFIX = "floeberg-"
+TEMPORARY_SUFFIX = ".tmp"
+
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS, errno.EXDEV})
+
+
+class LocalStore:
+    """Files of this machine. `create` publishes by a hard link, which fails when the name is taken: two callers never
+    both succeed, on one machine or over NFS. A crash leaves at most a `floeberg-<uuid>.tmp` for orphan removal."""
+
+    capabilities = Capabilities(create_if_absent=True, atomic_rename=True, list_consistent=True)
+
+    def __init__(self, ids: Ids, *, fsync: bool = True) -> None:
+        self._ids = ids
+        self._fsync = fsync
+
+    def read(self, location: str, *, offset: int = 0, length: int | None = None) -> bytes:
+        path = self.path(location)
+        with _translated(location), open(path, "rb", buffering=0) as file:
+            size_bytes = _regular_size(file.fileno(), location)
+            wanted = max(0, size_bytes - offset) if length is None else min(length, max(0, size_bytes - offset))
+            return _read_at(file.fileno(), offset, wanted)
+
+    def read_ranges(self, location: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        with _translated(location), open(self.path(location), "rb", buffering=0) as file:
+            size_bytes = _regular_size(file.fileno(), location)
+            return [
+                _read_at(file.fileno(), offset, min(length, max(0, size_bytes - offset))) for offset, length in ranges
+            ]
+
+    def size(self, location: str) -> int:
+        with _translated(location):
+            status = os.stat(self.path(location))
+        if not stat.S_ISREG(status.st_mode):
+            raise FileNotFound(f"{location} is not a file", location=location)
+        return status.st_size
+
+    def exists(self, location: str) -> bool:
+        return os.path.isfile(self.path(location))
+
+    def write(self, location: str, content: bytes) -> None:
+        path = self.path(location)
+        with _translated(location):
+            self._make_folder(os.path.dirname(path))
+            self._write_file(path, content)
+            self._sync_folder(os.path.dirname(path))
+
+    def create(self, location: str, content: bytes) -> None:
+        path = self.path(location)
+        folder = os.path.dirname(path)
+        with _translated(location):
+            self._make_folder(folder)
+            if os.path.lexists(path):
+                raise _taken(location)
+            temporary = self._temporary(folder)
+            try:
+                self._write_file(temporary, content)
+                self._link(temporary, path, location)
+                self._sync_folder(folder)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary)
+
+    def replace(self, location: str, content: bytes) -> None:
+        path = self.path(location)
+        folder = os.path.dirname(path)
+        with _translated(location):
+            self._make_folder(folder)
+            temporary = self._temporary(folder)
+            try:
+                self._write_file(temporary, content)
+                os.replace(temporary, path)
+            except OSError:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary)
+                raise
+            self._sync_folder(folder)
+
+    def delete(self, location: str) -> None:
+        with _translated(location), suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(self.path(location))
+
+    def list(self, prefix: str) -> Iterator[FileInfo]:
+        root = self.path(prefix)
+        base = parse(prefix).text
+        with _translated(prefix):
+            for folder, names, files in os.walk(root, onerror=_raise_unless_gone):
+                names.sort()
+                relative = os.path.relpath(folder, root)
+                for name in sorted(files):
+                    info = _stat(os.path.join(folder, name))
+                    if info is not None:
+                        below = name if relative == "." else f"{relative}/{name}"
+                        yield FileInfo(join(base, below), info.st_size, info.st_mtime_ns // 1_000_000)
+
+    def list_folders(self, prefix: str) -> Iterator[str]:
+        try:
+            with _translated(prefix), os.scandir(self.path(prefix)) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=True))
+        except FileNotFound:
+            return
+        yield from names
+
+    def path(self, location: str) -> str:
+        """The path on this machine.
+
+        Raises:
+            InvalidInput: the location is not of the local file system.
+        """
+        parsed: Location = parse(location)
+        if parsed.scheme != "file":
+            raise InvalidInput(f"{location} is not a location of the local file system")
+        return parsed.path
+
+    def _temporary(self, folder: str) -> str:
+        return os.path.join(folder, f"{TEMPORARY_PREFIX}{self._ids.uuid()}{TEMPORARY_SUFFIX}")
+
+    def _write_file(self, path: str, content: bytes) -> None:
+        with open(path, "wb", buffering=0) as file:
+            view = memoryview(content)
+            while view:
+                view = view[file.write(view) :]
+            if self._fsync:
+                os.fsync(file.fileno())
+
+    def _link(self, temporary: str, path: str, location: str) -> None:
+        """Gives the file its name. Over NFS the reply to a link can be lost and the repeated request find the name
+        taken by itself: the link count tells."""
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            if os.stat(temporary).st_nlink != 2:
+                raise _taken(location) from None
+        except OSError as error:
+            if error.errno in _NO_LINKS:
+                raise UnsupportedFeature(
+                    f"the file system of {location} has no hard links, so a commit cannot be published safely there; "
+                    "use an SQL catalog for tables on it",
+                    location=location,
+                ) from error
+            raise
+
+    def _make_folder(self, folder: str) -> None:
+        """Makes the folder and those above it, each durable in its parent."""
+        if os.path.isdir(folder):
+            return
+        parent = os.path.dirname(folder)
+        self._make_folder(parent)
+        with suppress(FileExistsError):
+            os.mkdir(folder)
+        self._sync_folder(parent)
+
+    def _sync_folder(self, folder: str) -> None:
+        if not self._fsync:
+            return
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _taken(location: str) -> PreconditionFailed:
+    return PreconditionFailed(f"{location} is there already", location=location)
+
+
+def _regular_size(descriptor: int, location: str) -> int:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise FileNotFound(f"{location} is not a file", location=location)
+    return status.st_size
+
+
+def _read_at(descriptor: int, offset: int, length: int) -> bytes:
+    """At most `length` bytes from `offset`; fewer only at the end of the file."""
+    parts: list[bytes] = []
+    while length > 0:
+        part = os.pread(descriptor, length, offset)
+        if not part:
+            break
+        parts.append(part)
+        offset += len(part)
+        length -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    """A folder that cannot be listed is an error; one that is not there has no files."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
+
+
+def _stat(path: str) -> os.stat_result | None:
+    """The status of a regular file, or nothing when it is gone meanwhile or something else."""
+    try:
+        status = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
+@contextmanager
+def _translated(location: str) -> Iterator[None]:
+    """Turns what the operating system says into our errors."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise FileNotFound(f"{location} is not there: {error.strerror}", location=location) from error
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP):
+            raise InvalidInput(f"{location} cannot be a path here: {error.strerror}", location=location) from error
+        raise StorageError(f"{location}: {error.strerror or error}", location=location) from error

@@ -1,0 +1,72 @@
+"""Reading a table that was moved: recorded prefixes mapped to where the files are now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from floeberg.errors import InvalidInput
+from floeberg.storage.location import Location, join, parse, parse_from_user
+from floeberg.storage.secret import redact
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """Prefix → prefix, by whole segments and however a scheme is written; the longest prefix wins. A prefix may be
+    relative when the table records relative paths."""
+
+    absolute: tuple[tuple[Location, str], ...] = ()
+    relative: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, mapping: Mapping[str, str]) -> Relocation:
+        """From what a user gave; targets that are relative paths are taken from the current folder."""
+        absolute: list[tuple[Location, str]] = []
+        relative: list[tuple[str, str]] = []
+        for old, new in mapping.items():
+            target = parse_from_user(new).text
+            if is_relative(old):
+                relative.append((_clean(old), target))
+            else:
+                absolute.append((parse(old), target))
+        absolute.sort(key=lambda pair: len(pair[0].path), reverse=True)
+        relative.sort(key=lambda pair: len(pair[0]), reverse=True)
+        return cls(tuple(absolute), tuple(relative))
+
+    def apply(self, recorded: str) -> str:
+        """Where a recorded location is now; what no prefix matches stays as it is.
+
+        Raises:
+            InvalidInput: a relative path that no prefix matches.
+        """
+        if is_relative(recorded):
+            return self._apply_relative(recorded)
+        if not self.absolute:
+            return recorded
+        location = parse(recorded)
+        for old, new in self.absolute:
+            if location.is_within(old):
+                rest = location.relative_to(old)
+                return f"{new.rstrip('/')}/{rest}" if rest else new
+        return recorded
+
+    def _apply_relative(self, recorded: str) -> str:
+        cleaned = _clean(recorded)
+        for old, new in self.relative:
+            if old == "" or cleaned == old or cleaned.startswith(old + "/"):
+                rest = cleaned[len(old) :].lstrip("/")
+                return join(new, rest) if rest else new
+        raise InvalidInput(
+            f"the table records the relative path {redact(recorded)!r}; open it with relocate={{first_part: folder}}",
+            location=redact(recorded),
+        )
+
+
+def is_relative(text: str) -> bool:
+    """Whether the text is a path without a root and without a scheme."""
+    return not text.startswith("/") and ":/" not in text
+
+
+def _clean(text: str) -> str:
+    """A relative path without `.` and empty segments; `..` stays and is refused by join."""
+    return "/".join(segment for segment in text.split("/") if segment not in ("", "."))

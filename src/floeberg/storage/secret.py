@@ -1,0 +1,106 @@
+"""Credentials that cannot be printed, and the masking of text that may hold one."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from typing import NoReturn
+
+from floeberg.errors import SecurityError
+
+MASK = "***"
+
+_SECRET_WORDS = ("secret", "token", "password", "passwd", "credential", "signature", "key", "sas", "auth")
+_PUBLIC_NAMES = frozenset(
+    {"s3.access-key-id", "s3.sse.key", "adls.account-name", "allowed-schemes", "catalog-key", "rest.auth.type"}
+)
+
+
+class Secret:
+    """A credential. Every way of printing it gives `***`; `reveal` is the one way to the value."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value, for the client that needs it and nothing else."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"Secret({MASK})"
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __format__(self, format_spec: str) -> str:
+        return format(MASK, format_spec)
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and hmac.compare_digest(self._value.encode(), other._value.encode())
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise SecurityError(
+            "a Secret is never serialised; pass the credential to the other process on purpose, by reveal()"
+        )
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether an option of this name holds a credential; when in doubt it does."""
+    lowered = name.lower()
+    return lowered not in _PUBLIC_NAMES and any(word in lowered for word in _SECRET_WORDS)
+
+
+def seal_options(options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
+    """The options with every value that looks like a credential turned into a Secret."""
+    return {
+        name: Secret(value) if isinstance(value, str) and is_secret_name(name) else value
+        for name, value in options.items()
+    }
+
+
+def redact_options(options: Mapping[str, object]) -> dict[str, str]:
+    """The options as they may be shown: secrets masked, URIs without their passwords."""
+    return {
+        name: MASK if isinstance(value, Secret) or is_secret_name(name) else redact(str(value))
+        for name, value in options.items()
+    }
+
+
+_USERINFO = re.compile(r"(?P<head>[a-zA-Z][a-zA-Z0-9+.\-]*://[^/\s:@]*):[^/\s@]*@")
+_NAMED_VALUE = re.compile(
+    r"""(?P<name>[\w.\-]*(?:secret|token|password|passwd|credential|signature|sas|
+         (?:access|account|api|private|shared|secret)[\w.\-]*key)[\w.\-]*|(?<![\w.\-])(?:sig|pwd))
+        (?P<sign>["']?\s*[=:]\s*["']?)(?!//)(?P<value>[^\s&;,"'<>})\]]+)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BEARER = re.compile(r"(?P<head>\b(?:Bearer|Basic)\s+)[A-Za-z0-9+/=._~\-]+")
+_XML = re.compile(
+    r"<(?P<name>[\w.\-]*(?:Secret|Token|Password|Credential|Signature|AccessKey|StringToSign)[\w.\-]*)>[^<]*<",
+    re.IGNORECASE,
+)
+
+
+def redact(text: str, secrets: Iterable[Secret] = ()) -> str:
+    """The text with known secrets, passwords in URIs, signatures and `name=value` credentials masked."""
+    for secret in secrets:
+        if secret:
+            text = text.replace(secret.reveal(), MASK)
+    text = _BEARER.sub(rf"\g<head>{MASK}", text)
+    text = _USERINFO.sub(rf"\g<head>:{MASK}@", text)
+    text = _XML.sub(rf"<\g<name>>{MASK}<", text)
+    return _NAMED_VALUE.sub(rf"\g<name>\g<sign>{MASK}", text)
