@@ -1,0 +1,128 @@
+"""Publishing a snapshot that is not in a branch's history: staged (WAP) snapshots, and commits of other branches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from floeberg.commit.filtering import Removal
+from floeberg.commit.history import concurrent_changes
+from floeberg.commit.operation import Target
+from floeberg.commit.producer import SnapshotChange, branch_head, produce_snapshot, snapshot_updates
+from floeberg.commit.validations import matching_partitions, no_added_data_files, no_added_delete_files
+from floeberg.commit.workspace import Workspace
+from floeberg.errors import SnapshotNotFound, ValidationConflict
+from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.updates import TableUpdate
+
+WAP_ID = "wap.id"
+PUBLISHED_WAP_ID = "published-wap-id"
+SOURCE_SNAPSHOT_ID = "source-snapshot-id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CherryPick:
+    """Puts the change of one snapshot onto a branch: appends and dynamic overwrites anywhere, others only where the branch
+    still stands at the snapshot's parent (a fast-forward)."""
+
+    snapshot_id: int
+    target: Target = Target()
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+        source = base.snapshot(self.snapshot_id)
+        head = branch_head(base, self.target.branch, workspace)
+        head_id = None if head is None else head.snapshot_id
+        _refuse_published(base, source, head_id, workspace)
+        if source.parent_snapshot_id == head_id:
+            return snapshot_updates(base, source, self.target)[1:]
+        added = _files_of(source, base, workspace, EntryStatus.ADDED)
+        summary = {SOURCE_SNAPSHOT_ID: str(source.snapshot_id), **self.target.summary}
+        if wap_id := (source.summary or {}).get(WAP_ID):
+            summary[PUBLISHED_WAP_ID] = wap_id
+        target = replace(self.target, summary=summary)
+        if source.operation == "append":
+            change = SnapshotChange(added=added, operation="append")
+        elif source.operation == "overwrite" and (source.summary or {}).get("replace-partitions") == "true":
+            change = self._replayed_overwrite(base, source, added, workspace)
+            target = replace(target, summary={"replace-partitions": "true", **summary})
+        else:
+            raise ValidationConflict(
+                f"table {workspace.identifier}: cannot cherry-pick snapshot {source.snapshot_id}: a snapshot of operation "
+                f"{source.operation!r} can only be published while {self.target.branch} still stands at its parent; "
+                "run the operation again on the branch",
+                table=workspace.identifier,
+                snapshot_id=source.snapshot_id,
+                retry_can_help=False,
+            )
+        return produce_snapshot(base, workspace, key=self, target=target, change=change)
+
+    def _replayed_overwrite(
+        self, base: TableMetadata, source: Snapshot, added: list[DataFile], workspace: Workspace
+    ) -> SnapshotChange:
+        removed = _files_of(source, base, workspace, EntryStatus.DELETED)
+        partitions = frozenset((file.spec_id, file.partition) for file in (*added, *removed))
+        changes = concurrent_changes(
+            base, workspace, branch=self.target.branch, starting_snapshot_id=source.parent_snapshot_id
+        )
+        no_added_data_files(changes, matching_partitions(partitions), what="the cherry-picked overwrite")
+        no_added_delete_files(changes, matching_partitions(partitions), what="the cherry-picked overwrite")
+        return SnapshotChange(
+            added=added,
+            removed_data=Removal(files=frozenset(file.identity for file in removed)),
+            operation="overwrite",
+        )
+
+
+def find_staged(base: TableMetadata, wap_id: str, *, identifier: str) -> Snapshot:
+    """The staged snapshot of a WAP id. Raises SnapshotNotFound."""
+    for snapshot in base.snapshots:
+        if (snapshot.summary or {}).get(WAP_ID) == wap_id:
+            return snapshot
+    raise SnapshotNotFound(f"table {identifier}: no staged snapshot has wap.id {wap_id!r}", table=identifier)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Publish:
+    """Publishes the staged snapshot of a WAP id."""
+
+    wap_id: str
+    target: Target = Target()
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+        source = find_staged(base, self.wap_id, identifier=workspace.identifier)
+        pick = workspace.remember(self, lambda: CherryPick(snapshot_id=source.snapshot_id, target=self.target))
+        return pick.updates(base, workspace)
+
+
+def _files_of(
+    source: Snapshot, base: TableMetadata, workspace: Workspace, status: EntryStatus
+) -> list[DataFile]:
+    """The data files that a snapshot itself added or removed; row ids are the commit's to give, so none is carried."""
+    return [
+        replace(entry.data_file, first_row_id=None)
+        for manifest in workspace.manifests(source, base)
+        if manifest.content is ManifestContent.DATA and manifest.added_snapshot_id == source.snapshot_id
+        for entry in workspace.entries(manifest, base)
+        if entry.status is status and entry.snapshot_id == source.snapshot_id
+    ]
+
+
+def _refuse_published(base: TableMetadata, source: Snapshot, head_id: int | None, workspace: Workspace) -> None:
+    wap_id = (source.summary or {}).get(WAP_ID)
+    for ancestor in base.ancestors(head_id):
+        summary = ancestor.summary or {}
+        if ancestor.snapshot_id == source.snapshot_id:
+            reason = "it is in the branch's history already"
+        elif summary.get(SOURCE_SNAPSHOT_ID) == str(source.snapshot_id):
+            reason = f"snapshot {ancestor.snapshot_id} was picked from it already"
+        elif wap_id and wap_id in (summary.get(WAP_ID), summary.get(PUBLISHED_WAP_ID)):
+            reason = f"wap.id {wap_id!r} was published already, by snapshot {ancestor.snapshot_id}"
+        else:
+            continue
+        raise ValidationConflict(
+            f"table {workspace.identifier}: cannot cherry-pick snapshot {source.snapshot_id}: {reason}",
+            table=workspace.identifier,
+            snapshot_id=source.snapshot_id,
+            retry_can_help=False,
+        )

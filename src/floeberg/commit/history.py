@@ -1,0 +1,89 @@
+"""What happened to a table between the snapshot an operation was planned on and the one it commits onto."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from floeberg.commit.workspace import Workspace
+from floeberg.errors import ValidationConflict
+from floeberg.spec.data_file import EntryStatus, ManifestContent, ManifestEntry
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.snapshots import Snapshot
+
+APPEND = "append"
+OVERWRITE = "overwrite"
+DELETE = "delete"
+REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrentChanges:
+    """The snapshots committed by others since an operation was planned, newest first."""
+
+    metadata: TableMetadata
+    snapshots: tuple[Snapshot, ...]
+    workspace: Workspace
+
+    def added(self, content: ManifestContent, operations: Collection[str]) -> Iterator[tuple[Snapshot, ManifestEntry]]:
+        """The files that snapshots of these operations added."""
+        return self._entries(content, operations, EntryStatus.ADDED)
+
+    def removed(
+        self, content: ManifestContent, operations: Collection[str]
+    ) -> Iterator[tuple[Snapshot, ManifestEntry]]:
+        """The files that snapshots of these operations removed."""
+        return self._entries(content, operations, EntryStatus.DELETED)
+
+    def _entries(
+        self, content: ManifestContent, operations: Collection[str], status: EntryStatus
+    ) -> Iterator[tuple[Snapshot, ManifestEntry]]:
+        for snapshot in self.snapshots:
+            # A snapshot without an operation (v1) may have done anything.
+            if snapshot.operation is not None and snapshot.operation not in operations:
+                continue
+            for manifest in self.workspace.manifests(snapshot, self.metadata):
+                if manifest.content is not content or manifest.added_snapshot_id != snapshot.snapshot_id:
+                    continue
+                for entry in self.workspace.entries(manifest, self.metadata):
+                    if entry.status is status and entry.snapshot_id == snapshot.snapshot_id:
+                        yield snapshot, entry
+
+
+def concurrent_changes(
+    metadata: TableMetadata, workspace: Workspace, *, branch: str, starting_snapshot_id: int | None
+) -> ConcurrentChanges:
+    """What others committed to a branch since `starting_snapshot_id` (None: since the branch was empty).
+
+    Snapshots that this very commit made (earlier operations of one transaction) are not others'.
+
+    Raises ValidationConflict when the history cannot be told, because a snapshot in it was expired or rolled back.
+    """
+    found: list[Snapshot] = []
+    current_id = metadata.ref_snapshot_id(branch)
+    while current_id is not None and current_id != starting_snapshot_id:
+        snapshot = metadata.find_snapshot(current_id)
+        if snapshot is None:
+            if starting_snapshot_id is None:
+                break  # the older part was expired; everything that is left counts as concurrent
+            raise _history_lost(workspace, branch, starting_snapshot_id, current_id)
+        if not workspace.is_own(snapshot):
+            found.append(snapshot)
+        current_id = snapshot.parent_snapshot_id
+    if current_id is None and starting_snapshot_id is not None:
+        raise _history_lost(workspace, branch, starting_snapshot_id, None)
+    return ConcurrentChanges(metadata, tuple(found), workspace)
+
+
+def _history_lost(
+    workspace: Workspace, branch: str, starting_snapshot_id: int, missing_id: int | None
+) -> ValidationConflict:
+    what = f"snapshot {missing_id} was expired" if missing_id is not None else "the branch was rolled back or replaced"
+    return ValidationConflict(
+        f"table {workspace.identifier}: cannot determine what happened on branch {branch} since snapshot "
+        f"{starting_snapshot_id}: {what}. Run the operation again on the current state.",
+        table=workspace.identifier,
+        starting_snapshot_id=starting_snapshot_id,
+        missing_snapshot_id=missing_id,
+        retry_can_help=True,
+    )

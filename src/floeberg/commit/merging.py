@@ -1,0 +1,70 @@
+"""Joining small manifests into larger ones as commits go, so that a table of many small commits stays quick to plan.
+
+Manifests are grouped by partition spec and packed from the oldest end into bins of `commit.manifest.target-size-bytes`;
+the bin that holds the newest manifest is left alone until it has `commit.manifest.min-count-to-merge` manifests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from floeberg.commit.workspace import Workspace
+from floeberg.spec.data_file import ManifestFile
+from floeberg.spec.metadata import TableMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class MergePolicy:
+    """When manifests are joined, from the table's properties."""
+
+    enabled: bool = True
+    target_size_bytes: int = 8 * 1024 * 1024
+    min_count_to_merge: int = 100
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> MergePolicy:
+        return cls(
+            enabled=properties.get("commit.manifest-merge.enabled", "true").lower() == "true",
+            target_size_bytes=int(properties.get("commit.manifest.target-size-bytes", cls.target_size_bytes)),
+            min_count_to_merge=int(properties.get("commit.manifest.min-count-to-merge", cls.min_count_to_merge)),
+        )
+
+
+def merge_manifests(
+    manifests: Sequence[ManifestFile], *, metadata: TableMetadata, workspace: Workspace, snapshot_id: int
+) -> list[ManifestFile]:
+    """The manifests after joining; newest first in each spec, newer specs first."""
+    policy = MergePolicy.from_properties(metadata.properties)
+    if not policy.enabled or not manifests:
+        return list(manifests)
+    newest = manifests[0]
+    by_spec: dict[int, list[ManifestFile]] = {}
+    for manifest in manifests:
+        by_spec.setdefault(manifest.partition_spec_id, []).append(manifest)
+    merged: list[ManifestFile] = []
+    for spec_id in sorted(by_spec, reverse=True):
+        for bin_ in pack_from_end(by_spec[spec_id], policy.target_size_bytes):
+            keep = len(bin_) == 1 or (newest in bin_ and len(bin_) < policy.min_count_to_merge)
+            if keep:
+                merged.extend(bin_)
+            else:
+                merged.append(workspace.merged(bin_, metadata=metadata, snapshot_id=snapshot_id))
+    return merged
+
+
+def pack_from_end(manifests: Sequence[ManifestFile], target_size_bytes: int) -> list[list[ManifestFile]]:
+    """Bins of neighbours no larger than the target, filled from the end so that the first (newest) bin is the one left
+    short; the order of manifests is kept."""
+    bins: list[list[ManifestFile]] = []
+    current: list[ManifestFile] = []
+    size_bytes = 0
+    for manifest in reversed(manifests):
+        if current and size_bytes + manifest.manifest_length > target_size_bytes:
+            bins.append(current[::-1])
+            current, size_bytes = [], 0
+        current.append(manifest)
+        size_bytes += manifest.manifest_length
+    if current:
+        bins.append(current[::-1])
+    return bins[::-1]

@@ -1,0 +1,31 @@
+"""What a commit is made of: operations, each a pure intent that turns metadata into updates and can be replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from floeberg.commit.workspace import Workspace
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.updates import TableUpdate
+
+MAIN = "main"
+
+
+class Operation(Protocol):
+    """One change of a table. It holds the intent only, so that it can be replayed on whatever is there."""
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> Sequence[TableUpdate]:
+        """The change as updates of `base`; empty when there is nothing to do. Manifests it needs are written through the
+        workspace. Raises ValidationConflict when what came first contradicts it, InvalidInput when it never fits."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a snapshot goes: the branch, or nowhere yet (`stage_only`), and what its summary says besides the counts."""
+
+    branch: str = MAIN
+    stage_only: bool = False
+    summary: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,206 @@
+"""Branches and tags, and moving a branch: https://iceberg.apache.org/spec/#snapshot-references"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from floeberg.commit.operation import MAIN
+from floeberg.commit.workspace import Workspace
+from floeberg.errors import InvalidInput, RefAlreadyExists, RefNotFound, SnapshotNotFound, ValidationConflict
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.refs import SnapshotRef
+from floeberg.spec.updates import RemoveSnapshotRef, SetSnapshotRef, TableUpdate
+
+BRANCH = "branch"
+TAG = "tag"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """How long a reference and its snapshots are kept; None leaves it to the table's properties."""
+
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+    max_ref_age_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CreateRef:
+    """Makes a branch or tag at a snapshot (the current one by default). With `replace`, moves one that is there; with
+    `if_not_exists`, leaves it."""
+
+    name: str
+    type: str
+    snapshot_id: int | None = None
+    retention: Retention | None = None
+    replace: bool = False
+    must_exist: bool = False
+    if_not_exists: bool = False
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+        existing = base.refs.get(self.name)
+        if existing is None and self.must_exist:
+            raise _no_ref(workspace, self.name)
+        if existing is not None:
+            if self.if_not_exists:
+                return []
+            if not self.replace:
+                raise RefAlreadyExists(
+                    f"table {workspace.identifier}: {existing.type} {self.name!r} is there already; replace it or choose "
+                    "another name",
+                    table=workspace.identifier,
+                    ref=self.name,
+                )
+            if existing.type != self.type:
+                raise InvalidInput(f"table {workspace.identifier}: {self.name!r} is a {existing.type}, not a {self.type}")
+        snapshot_id = self.snapshot_id if self.snapshot_id is not None else base.current_snapshot_id
+        if snapshot_id is None:
+            raise InvalidInput(
+                f"table {workspace.identifier}: cannot create {self.type} {self.name!r}, the table has no snapshot yet"
+            )
+        base.snapshot(snapshot_id)
+        kept = self.retention
+        if kept is None and existing is not None:
+            return [SetSnapshotRef(self.name, replace(existing, snapshot_id=snapshot_id))]
+        kept = kept or Retention()
+        if self.type == TAG and (kept.min_snapshots_to_keep is not None or kept.max_snapshot_age_ms is not None):
+            raise InvalidInput(f"table {workspace.identifier}: a tag keeps one snapshot; only RETAIN applies to it")
+        ref = SnapshotRef(
+            snapshot_id=snapshot_id,
+            type=self.type,
+            min_snapshots_to_keep=kept.min_snapshots_to_keep,
+            max_snapshot_age_ms=kept.max_snapshot_age_ms,
+            max_ref_age_ms=kept.max_ref_age_ms,
+        )
+        return [SetSnapshotRef(self.name, ref)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SetRetention:
+    """Changes how long a reference is kept."""
+
+    name: str
+    retention: Retention
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+        existing = base.refs.get(self.name)
+        if existing is None:
+            raise _no_ref(workspace, self.name)
+        changes = {
+            key: value
+            for key, value in (
+                ("min_snapshots_to_keep", self.retention.min_snapshots_to_keep),
+                ("max_snapshot_age_ms", self.retention.max_snapshot_age_ms),
+                ("max_ref_age_ms", self.retention.max_ref_age_ms),
+            )
+            if value is not None
+        }
+        return [SetSnapshotRef(self.name, replace(existing, **changes))]  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RemoveRef:
+    """Removes a branch or tag; main cannot be removed."""
+
+    name: str
+    type: str | None = None
+    if_exists: bool = False
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+        if self.name == MAIN:
+            raise InvalidInput(f"table {workspace.identifier}: the main branch cannot be removed")
+        existing = base.refs.get(self.name)
+        if existing is None:
+            if self.if_exists:
+                return []
+            raise _no_ref(workspace, self.name)
+        if self.type is not None and existing.type != self.type:
+            raise InvalidInput(f"table {workspace.identifier}: {self.name!r} is a {existing.type}, not a {self.type}")
+        return [RemoveSnapshotRef(self.name)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RenameBranch:
+    """Gives a branch another name."""
+
+    name: str
+    to: str
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+        if self.name == MAIN:
+            raise InvalidInput(f"table {workspace.identifier}: the main branch cannot be renamed")
+        existing = base.refs.get(self.name)
+        if existing is None or existing.type != BRANCH:
+            raise _no_ref(workspace, self.name)
+        if self.to in base.refs:
+            raise RefAlreadyExists(f"table {workspace.identifier}: {self.to!r} is there already")
+        return [RemoveSnapshotRef(self.name), SetSnapshotRef(self.to, existing)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FastForward:
+    """Moves a branch forward to where another reference is; it must be in that one's history."""
+
+    branch: str
+    to: str
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+        goal = base.refs.get(self.to)
+        if goal is None:
+            raise _no_ref(workspace, self.to)
+        existing = base.refs.get(self.branch)
+        if existing is None:
+            return [SetSnapshotRef(self.branch, SnapshotRef(snapshot_id=goal.snapshot_id, type=BRANCH))]
+        if existing.type != BRANCH:
+            raise InvalidInput(f"table {workspace.identifier}: {self.branch!r} is a tag and does not move")
+        if existing.snapshot_id == goal.snapshot_id:
+            return []
+        if not any(a.snapshot_id == existing.snapshot_id for a in base.ancestors(goal.snapshot_id)):
+            raise ValidationConflict(
+                f"table {workspace.identifier}: cannot fast-forward {self.branch} to {self.to}: they have diverged; "
+                "cherry-pick the commits, or replace the branch",
+                table=workspace.identifier,
+                retry_can_help=False,
+            )
+        return [SetSnapshotRef(self.branch, replace(existing, snapshot_id=goal.snapshot_id))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SetBranchSnapshot:
+    """Points a branch at any snapshot of the table (set_current_snapshot), or, with `must_be_ancestor`, only at one of
+    its own history (rollback)."""
+
+    snapshot_id: int
+    branch: str = MAIN
+    must_be_ancestor: bool = False
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+        base.snapshot(self.snapshot_id)
+        existing = base.refs.get(self.branch)
+        if self.must_be_ancestor:
+            head_id = None if existing is None else existing.snapshot_id
+            if not any(a.snapshot_id == self.snapshot_id for a in base.ancestors(head_id)):
+                raise ValidationConflict(
+                    f"table {workspace.identifier}: cannot roll back {self.branch} to snapshot {self.snapshot_id}: it is "
+                    "not in the branch's history; set_current_snapshot moves to any snapshot",
+                    table=workspace.identifier,
+                    retry_can_help=False,
+                )
+        if existing is None:
+            return [SetSnapshotRef(self.branch, SnapshotRef(snapshot_id=self.snapshot_id, type=BRANCH))]
+        if existing.snapshot_id == self.snapshot_id:
+            return []
+        return [SetSnapshotRef(self.branch, replace(existing, snapshot_id=self.snapshot_id))]
+
+
+def snapshot_before(base: TableMetadata, timestamp_ms: int, *, branch: str, identifier: str) -> int:
+    """The newest snapshot of a branch strictly before a time (rollback_to_timestamp). Raises SnapshotNotFound."""
+    ref = base.refs.get(branch)
+    for ancestor in base.ancestors(None if ref is None else ref.snapshot_id):
+        if ancestor.timestamp_ms < timestamp_ms:
+            return ancestor.snapshot_id
+    raise SnapshotNotFound(f"table {identifier}: no snapshot of {branch} is older than {timestamp_ms} ms", table=identifier)
+
+
+def _no_ref(workspace: Workspace, name: str) -> RefNotFound:
+    return RefNotFound(f"table {workspace.identifier}: no branch or tag {name!r}", table=workspace.identifier, ref=name)

@@ -1,0 +1,137 @@
+"""The retry loop that every commit goes through.
+
+refresh → replay the change on what is there → swap. Only a proved conflict is tried again; an unknown outcome is
+checked, and raised when it stays unknown. https://iceberg.apache.org/spec/#optimistic-concurrency
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.errors import CommitConflict, CommitUnknown, InvalidInput
+from floeberg.spec.metadata import TableMetadata
+
+BACKOFF_FACTOR = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and how long a commit is tried, from the table's `commit.retry.*` and `commit.status-check.*`."""
+
+    num_retries: int = 4
+    min_wait_ms: int = 100
+    max_wait_ms: int = 60_000
+    total_timeout_ms: int = 1_800_000
+    status_check_num_retries: int = 3
+    status_check_min_wait_ms: int = 1_000
+    status_check_max_wait_ms: int = 60_000
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> RetryPolicy:
+        """Raises InvalidInput for a value that is no number."""
+
+        def number(key: str, default: int) -> int:
+            text = properties.get(key)
+            if text is None:
+                return default
+            try:
+                return max(0, int(text))
+            except ValueError:
+                raise InvalidInput(f"table property {key} must be a whole number, not {text!r}") from None
+
+        return cls(
+            num_retries=number("commit.retry.num-retries", cls.num_retries),
+            min_wait_ms=number("commit.retry.min-wait-ms", cls.min_wait_ms),
+            max_wait_ms=number("commit.retry.max-wait-ms", cls.max_wait_ms),
+            total_timeout_ms=number("commit.retry.total-timeout-ms", cls.total_timeout_ms),
+            status_check_num_retries=number("commit.status-check.num-retries", cls.status_check_num_retries),
+            status_check_min_wait_ms=number("commit.status-check.min-wait-ms", cls.status_check_min_wait_ms),
+            status_check_max_wait_ms=number("commit.status-check.max-wait-ms", cls.status_check_max_wait_ms),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One replay of a change: the metadata it makes of the base, and how to find it in a table later."""
+
+    metadata: TableMetadata
+    landed_in: Callable[[TableMetadata], bool]
+    """Whether a table's metadata shows that this very attempt took effect."""
+
+
+Replay = Callable[[TableState, int], Attempt]
+"""(the state to build on, attempt number from 1) → what to swap in. Raises ValidationConflict when it no longer fits."""
+
+
+def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay) -> TableState:
+    """Commits a change by replaying it until a swap succeeds. Raises CommitConflict, ValidationConflict or
+    CommitUnknown."""
+    policy = RetryPolicy.from_properties(base.metadata.properties)
+    started_ms = pointer.effects.clock.monotonic_ms()
+    attempt_number = 0
+    state = base
+    while True:
+        attempt_number += 1
+        attempt = replay(state, attempt_number)
+        if attempt.metadata is state.metadata:
+            return state  # nothing to change
+        try:
+            return pointer.swap(state, attempt.metadata)
+        except CommitUnknown as unknown:
+            return _settle_unknown(pointer, attempt, policy, unknown)
+        except CommitConflict as conflict:
+            _wait_or_give_up(pointer, policy, attempt_number, started_ms, conflict)
+        state = pointer.refresh()
+        if attempt.landed_in(state.metadata):
+            # A store or proxy that retried our own write reports a conflict with ourselves.
+            return state
+
+
+def _wait_or_give_up(
+    pointer: TablePointer, policy: RetryPolicy, attempt_number: int, started_ms: int, conflict: CommitConflict
+) -> None:
+    elapsed_ms = pointer.effects.clock.monotonic_ms() - started_ms
+    if attempt_number > policy.num_retries or elapsed_ms > policy.total_timeout_ms:
+        raise CommitConflict(
+            f"table {pointer.identifier}: gave up after {attempt_number} attempts, other commits came first each time; "
+            "run the operation again, or raise the table's commit.retry.num-retries",
+            table=pointer.identifier,
+            attempts=attempt_number,
+        ) from conflict
+    pointer.effects.sleeper.sleep_ms(
+        backoff_ms(pointer, attempt_number, low_ms=policy.min_wait_ms, high_ms=policy.max_wait_ms)
+    )
+
+
+def backoff_ms(pointer: TablePointer, attempt_number: int, *, low_ms: int, high_ms: int) -> float:
+    """Exponential, with up to a tenth of jitter and never above `high_ms`; equal writers must not wake together."""
+    exact = min(high_ms, low_ms * BACKOFF_FACTOR ** min(attempt_number - 1, 30))
+    return exact + pointer.effects.rng.uniform(0, max(1.0, exact * 0.1))
+
+
+def _settle_unknown(
+    pointer: TablePointer, attempt: Attempt, policy: RetryPolicy, unknown: CommitUnknown
+) -> TableState:
+    """Looks at the table until it shows the attempt. Its absence proves nothing (it may still arrive), so nothing is
+    cleaned up and the caller is told what to look at."""
+    for check in range(1, policy.status_check_num_retries + 1):
+        try:
+            state = pointer.refresh()
+        except Exception as error:
+            unknown.add_note(f"status check {check} failed: {error}")
+        else:
+            if attempt.landed_in(state.metadata):
+                return state
+        pointer.effects.sleeper.sleep_ms(
+            backoff_ms(
+                pointer, check, low_ms=policy.status_check_min_wait_ms, high_ms=policy.status_check_max_wait_ms
+            )
+        )
+    raise CommitUnknown(
+        f"table {pointer.identifier}: it is not known whether the commit took effect ({unknown}). Nothing was cleaned up. "
+        "Look at the table's snapshots before you run the operation again.",
+        table=pointer.identifier,
+        snapshot_id=attempt.metadata.current_snapshot_id,
+    ) from unknown

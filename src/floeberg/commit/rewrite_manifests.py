@@ -1,0 +1,129 @@
+"""Rewriting manifests: the same entries, grouped anew so that planning reads fewer and better-clustered manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from floeberg.commit.operation import Target
+from floeberg.commit.producer import branch_head, snapshot_updates
+from floeberg.commit.workspace import Workspace
+from floeberg.errors import ValidationConflict
+from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.updates import TableUpdate
+from floeberg.spec.values import sort_key
+
+ClusterKey = Callable[[DataFile], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RewriteManifests:
+    """Rewrites the manifests that `choose` picks (all by default), clustered by partition or by `cluster_by`, in manifests
+    of about `target_size_bytes`. Each attempt works on the manifests that are current then."""
+
+    choose: Callable[[ManifestFile], bool] = lambda manifest: True
+    cluster_by: ClusterKey | None = None
+    target_size_bytes: int = 8 * 1024 * 1024
+    target: Target = Target()
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+        parent = branch_head(base, self.target.branch, workspace)
+        if parent is None:
+            return []
+        snapshot_id = workspace.snapshot_id(self, base)
+        before = workspace.manifests(parent, base)
+        chosen = [manifest for manifest in before if self.choose(manifest)]
+        if len(chosen) < 2 and all(manifest.may_have_live_files for manifest in chosen):
+            return []
+        kept = [manifest for manifest in before if manifest not in chosen]
+        created: list[ManifestFile] = []
+        processed = 0
+        for group in _groups(chosen):
+            entries = [
+                entry
+                for manifest in group
+                for entry in workspace.entries(manifest, base)
+                if entry.status is not EntryStatus.DELETED
+            ]
+            processed += len(entries)
+            created += self._write(group, entries, base=base, workspace=workspace, snapshot_id=snapshot_id)
+        after = [*created, *kept]
+        _same_live_files(before, after, workspace)
+        data = [manifest for manifest in after if manifest.content is ManifestContent.DATA]
+        deletes = [manifest for manifest in after if manifest.content is ManifestContent.DELETES]
+        totals = {key: value for key, value in (parent.summary or {}).items() if key.startswith("total-")}
+        snapshot = workspace.write_snapshot(
+            base,
+            snapshot_id=snapshot_id,
+            parent=parent,
+            manifests=[*data, *deletes],
+            operation="replace",
+            summary={
+                "manifests-created": str(len(created)),
+                "manifests-kept": str(len(kept)),
+                "manifests-replaced": str(len(chosen)),
+                "entries-processed": str(processed),
+                **totals,
+                **workspace.engine_summary,
+                **self.target.summary,
+            },
+        )
+        return snapshot_updates(base, snapshot, self.target)
+
+    def _write(
+        self,
+        group: Sequence[ManifestFile],
+        entries: list[ManifestEntry],
+        *,
+        base: TableMetadata,
+        workspace: Workspace,
+        snapshot_id: int,
+    ) -> list[ManifestFile]:
+        if not entries:
+            return []
+        spec = base.spec(group[0].partition_spec_id)
+        types = [field.type for field in spec.partition_type(base.current_schema).fields]
+        by = self.cluster_by or (
+            lambda file: tuple(
+                (value is not None, sort_key(kind, value) if value is not None else None)
+                for kind, value in zip(types, file.partition, strict=True)
+            )
+        )
+        entries.sort(key=lambda entry: by(entry.data_file))  # type: ignore[arg-type, return-value]
+        bytes_per_entry = max(1, sum(manifest.manifest_length for manifest in group) // max(1, len(entries)))
+        size = max(1, self.target_size_bytes // bytes_per_entry)
+        return [
+            workspace.existing_manifest(
+                entries[start : start + size],
+                spec_id=spec.spec_id,
+                content=group[0].content,
+                metadata=base,
+                snapshot_id=snapshot_id,
+            )
+            for start in range(0, len(entries), size)
+        ]
+
+
+def _groups(manifests: Sequence[ManifestFile]) -> list[list[ManifestFile]]:
+    groups: dict[tuple[int, int], list[ManifestFile]] = {}
+    for manifest in manifests:
+        groups.setdefault((manifest.partition_spec_id, manifest.content), []).append(manifest)
+    return list(groups.values())
+
+
+def _same_live_files(before: Sequence[ManifestFile], after: Sequence[ManifestFile], workspace: Workspace) -> None:
+    """The last line of defence: as many live files after as before."""
+
+    def live(manifests: Sequence[ManifestFile]) -> int:
+        return sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in manifests)
+
+    if any(m.added_files_count is None or m.existing_files_count is None for m in before):
+        return  # v1 manifest lists may leave the counts out
+    if live(before) != live(after):
+        raise ValidationConflict(
+            f"table {workspace.identifier}: rewriting manifests would change the live files from {live(before)} to "
+            f"{live(after)}; nothing was changed",
+            table=workspace.identifier,
+            retry_can_help=False,
+        )
