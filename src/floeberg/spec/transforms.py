@@ -352,12 +352,3 @@ def parse_transform(text: str) -> Transform:
         number = int(match[2])
         return BucketTransform(number) if match[1].lower() == "bucket" else TruncateTransform(number)
     return _SIMPLE.get(text.lower()) or UnknownTransform(text)
-
-
-def result_type_or_unknown(transform: Transform, source_type: IcebergType | None) -> IcebergType:
-    """The result type, also when the source column was dropped or the spec is older than its type."""
-    return transform.result_type(UNKNOWN if source_type is None else source_type)
-
-
-def is_temporal(transform: Transform) -> bool:
-    return isinstance(transform, TemporalTransform)
