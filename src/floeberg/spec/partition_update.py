@@ -50,7 +50,7 @@ class PartitionSpecUpdate:
         return self._last_assigned_field_id
 
     def add_field(self, term: str | PartitionTerm, name: str | None = None) -> PartitionSpecUpdate:
-        """Adds a field such as `bucket(16, id)` at the end, named as the reference implementation names it unless a name
+        """Adds a field such as `bucket(16, id)` at the end, named as the reference implementation would unless a name
         is given. A field that this update removed is taken back."""
         parsed = parse_partition_term(term) if isinstance(term, str) else term
         name = name or parsed.name
