@@ -1,0 +1,276 @@
+"""Projects what a file holds to the schema that is asked for: by field id, at any depth, with promotions, defaults and
+constants. https://iceberg.apache.org/spec/#column-projection"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from floeberg.arrow.conversion import converter_for
+from floeberg.arrow.file_schema import FileField, find_child
+from floeberg.arrow.physical import default_of, repeat
+from floeberg.arrow.types import arrow_field, arrow_schema, arrow_type, is_list
+from floeberg.arrow.variant import variant_array
+from floeberg.errors import DataFileCorrupt, FloebergError
+from floeberg.spec.schema import Schema
+from floeberg.spec.types import (
+    UNSET,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    UnknownType,
+    VariantType,
+)
+
+Convert: TypeAlias = Callable[[pa.Array], pa.Array]
+Make: TypeAlias = Callable[[int], pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a projected column comes from: a column of the file, or nothing but its length."""
+
+    index: int | None
+    convert: Convert | None = None
+    make: Make | None = None
+
+
+class Projection:
+    """A projection of one file, made once and applied to each of its batches.
+
+    `constants` holds the physical values of columns that the file may lack: identity partition values.
+    Raises DataFileCorrupt when the file lacks a required column or holds one as another type.
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[FileField],
+        schema: Schema,
+        *,
+        location: str,
+        constants: Mapping[int, object] | None = None,
+    ) -> None:
+        self.schema = arrow_schema(schema)
+        self._targets = schema.fields
+        self._location = location
+        resolver = _Resolver(location, constants or {})
+        self._sources = [resolver.source(fields, target, path="") for target in schema.fields]
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch as the file gives it, projected."""
+        arrays = []
+        for target, source in zip(self._targets, self._sources, strict=True):
+            try:
+                arrays.append(_column(source, batch))
+            except (pa.ArrowException, OverflowError) as error:
+                raise DataFileCorrupt(
+                    f"{self._location}: column {target.name!r} cannot be read as {target.type}: {error}",
+                    location=self._location,
+                    column=target.name,
+                ) from error
+        if not arrays:
+            return _without_columns(batch.num_rows)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _without_columns(rows: int) -> pa.RecordBatch:
+    """A batch that has rows and no columns."""
+    return pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([])))
+
+
+def _column(source: Source, batch: pa.RecordBatch) -> pa.Array:
+    if source.index is None:
+        assert source.make is not None
+        return source.make(batch.num_rows)
+    array = batch.column(source.index)
+    return array if source.convert is None else source.convert(array)
+
+
+class _Resolver:
+    """Finds each target field in the file and how to turn what is there into it."""
+
+    def __init__(self, location: str, constants: Mapping[int, object]) -> None:
+        self._location = location
+        self._constants = constants
+
+    def source(self, fields: Sequence[FileField], target: NestedField, *, path: str) -> Source:
+        data_type = target.type
+        if isinstance(data_type, UnknownType):
+            return Source(None, make=lambda length: pa.nulls(length))
+        found = find_child(fields, target, location=self._location, path=path)
+        if found is not None:
+            index = next(i for i, field in enumerate(fields) if field is found)
+            return Source(index, convert=self.convert(found, data_type, path=f"{path}{target.name}"))
+        if target.field_id in self._constants:
+            value = self._constants[target.field_id]
+        else:
+            value = self._default(target, path=path)
+        return Source(None, make=lambda length: repeat(value, data_type, length))
+
+    def _default(self, target: NestedField, *, path: str) -> object:
+        try:
+            value = default_of(target, kind="initial_default")
+        except FloebergError as error:
+            raise DataFileCorrupt(f"{self._location}: {error}", location=self._location) from error
+        if value is UNSET and target.required:
+            raise DataFileCorrupt(
+                f"{self._location} lacks the required column {path}{target.name!r} (field id {target.field_id}), "
+                "which has no initial default",
+                location=self._location,
+                column=target.name,
+            )
+        return None if value is UNSET else value
+
+    def convert(self, field: FileField, target: IcebergType, *, path: str) -> Convert | None:
+        """How to turn an array of the file's field into the target type; None when it is that already."""
+        match target:
+            case VariantType() if field.is_struct:
+                return lambda array: variant_array(plain(array), location=self._location, column=path)
+            case StructType() if field.is_struct:
+                return self._struct(field, target, path=path)
+            case ListType() if len(field.children) == 1 and is_list(field.type):
+                return self._list(field, target, path=path)
+            case MapType() if field.is_map:
+                return self._map(field, target, path=path)
+            case MapType() if len(field.children) == 1 and len(field.children[0].children) == 2:
+                return self._map_of_pairs(field, target, path=path)
+        if not field.children and not target.is_nested:
+            convert = converter_for(field.type, target)
+            if convert is not None:
+                return lambda array: convert(plain(array))
+        raise self._mismatch(field, target, path)
+
+    def _mismatch(self, field: FileField, target: IcebergType, path: str) -> DataFileCorrupt:
+        return DataFileCorrupt(
+            f"{self._location}: column {path!r} is {field.type} in the file and cannot be read as {target}",
+            location=self._location,
+            column=path,
+        )
+
+    def _struct(self, field: FileField, target: StructType, *, path: str) -> Convert:
+        sources = [self.source(field.children, member, path=f"{path}.") for member in target.members]
+        fields = [arrow_field(member) for member in target.members]
+
+        def convert(array: pa.Array) -> pa.Array:
+            array = plain(array)
+            if not fields:
+                return pa.array([{}] * len(array), pa.struct([]))
+            arrays = []
+            for source in sources:
+                if source.index is None:
+                    assert source.make is not None
+                    arrays.append(source.make(len(array)))
+                else:
+                    child = array.field(source.index)
+                    arrays.append(child if source.convert is None else source.convert(child))
+            mask = array.is_null() if array.null_count else None
+            return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+
+        return convert
+
+    def _child(self, field: FileField, target: NestedField, *, path: str) -> Convert | None:
+        """The child of a list or map: there is but one, so one without an id is it; another id is another field."""
+        if field.field_id is not None and field.field_id != target.field_id:
+            raise DataFileCorrupt(
+                f"{self._location}: {target.name} of {path!r} has field id {field.field_id} in the file and "
+                f"{target.field_id} in the schema",
+                location=self._location,
+                column=path,
+            )
+        return self.convert(field, target.type, path=f"{path}.{target.name}")
+
+    def _list(self, field: FileField, target: ListType, *, path: str) -> Convert:
+        element = self._child(field.children[0], target.element, path=path)
+        result = arrow_type(target)
+
+        def convert(array: pa.Array) -> pa.Array:
+            array = _plain_list(plain(array))
+            values = array.values if element is None else element(array.values)
+            buffers = array.buffers()[:2]
+            return pa.Array.from_buffers(
+                result, len(array), buffers, null_count=array.null_count, offset=array.offset, children=[values]
+            )
+
+        return convert
+
+    def _map(self, field: FileField, target: MapType, *, path: str) -> Convert:
+        pairs = self._pairs(field.children, target, path=path)
+        result = arrow_type(target)
+
+        def convert(array: pa.Array) -> pa.Array:
+            array = plain(array)
+            entries = pairs(array.keys, array.items)
+            return pa.Array.from_buffers(
+                result,
+                len(array),
+                array.buffers()[:2],
+                null_count=array.null_count,
+                offset=array.offset,
+                children=[entries],
+            )
+
+        return convert
+
+    def _map_of_pairs(self, field: FileField, target: MapType, *, path: str) -> Convert:
+        """A map that the file holds as a list of (key, value) structs."""
+        pairs = self._pairs(field.children[0].children, target, path=path)
+        result = arrow_type(target)
+
+        def convert(array: pa.Array) -> pa.Array:
+            array = _plain_list(plain(array))
+            entries = pairs(array.values.field(0), array.values.field(1))
+            return pa.Array.from_buffers(
+                result,
+                len(array),
+                array.buffers()[:2],
+                null_count=array.null_count,
+                offset=array.offset,
+                children=[entries],
+            )
+
+        return convert
+
+    def _pairs(
+        self, children: Sequence[FileField], target: MapType, *, path: str
+    ) -> Callable[[pa.Array, pa.Array], pa.Array]:
+        key = self._child(children[0], target.key, path=path)
+        value = self._child(children[1], target.value, path=path) if len(children) > 1 else None
+        fields = [arrow_field(target.key), arrow_field(target.value)]
+
+        def convert(keys: pa.Array, items: pa.Array) -> pa.Array:
+            arrays = [keys if key is None else key(keys), items if value is None else value(items)]
+            return pa.StructArray.from_arrays(arrays, fields=fields)
+
+        return convert
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """An array without extension, dictionary or run-end encoding."""
+    while True:
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        elif isinstance(array, pa.DictionaryArray):
+            array = array.dictionary_decode()
+        elif isinstance(array, pa.RunEndEncodedArray):
+            array = _run_end_decode(array)
+        else:
+            return array
+
+
+def _run_end_decode(array: pa.RunEndEncodedArray) -> pa.Array:
+    ends = np.asarray(array.run_ends)
+    positions = np.arange(array.offset, array.offset + len(array))
+    return array.values.take(pa.array(np.searchsorted(ends, positions, side="right")))
+
+
+def _plain_list(array: pa.Array) -> pa.Array:
+    """A list array of the common layout, from whichever it has."""
+    if pa.types.is_list(array.type):
+        return array
+    return array.cast(pa.list_(array.type.value_field))
