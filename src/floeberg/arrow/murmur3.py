@@ -16,6 +16,7 @@ _SLICE_ROWS: Final = 16_384
 _LONGEST_VECTORISED: Final = 1_024
 """A longer value is hashed alone: a round over the few that are left costs more than it saves."""
 
+_TAIL_MASKS: Final = np.array([0, 0xFF, 0xFFFF, 0xFFFFFF], dtype=np.uint32)
 _C1: Final = np.uint32(C1)
 _C2: Final = np.uint32(C2)
 _FIVE: Final = np.uint32(5)
@@ -57,15 +58,16 @@ def hash_slices(data: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDA
 def _hash_short(words: NDArray[np.uint32], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Rounds over blocks of four bytes, longest values first, so that those with a block left are always a prefix."""
     capped = np.where(lengths > _LONGEST_VECTORISED, 0, lengths)
-    order = np.argsort(-(capped >> 2), kind="stable")
+    blocks = capped >> 2
+    # Small unsigned keys let numpy sort by radix, in linear time.
+    order = np.argsort((_LONGEST_VECTORISED - blocks).astype(np.uint16), kind="stable")
     places, sizes = starts[order], capped[order]
-    blocks = sizes >> 2
-    most = int(blocks[0]) if len(blocks) else 0
-    counts = np.searchsorted(-blocks, -np.arange(1, most + 1), side="right")
+    counts = len(blocks) - np.cumsum(np.bincount(blocks))[:-1]
     h = np.zeros(len(places), dtype=np.uint32)
-    for block, count in enumerate(counts):
-        _mix(h[:count], words[places[:count] + 4 * block])
-    _mix_tail(h, words, places + 4 * blocks, sizes & 3)
+    for count in counts:
+        _mix(h[:count], words[places[:count]])
+        places[:count] += 4
+    _mix_tail(h, words, places, sizes & 3)
     h ^= sizes.astype(np.uint32)
     _finish(h)
     result = np.empty_like(h)
@@ -76,13 +78,10 @@ def _hash_short(words: NDArray[np.uint32], starts: NDArray[np.int64], lengths: N
 def _mix_tail(
     h: NDArray[np.uint32], words: NDArray[np.uint32], places: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> None:
-    rows = np.flatnonzero(sizes)
-    if len(rows) == 0:
-        return
-    block = words[places[rows]]
-    block &= (np.uint32(1) << (8 * sizes[rows]).astype(np.uint32)) - np.uint32(1)
+    block = words[places]
+    block &= _TAIL_MASKS[sizes]  # no tail is a block of zeros, which leaves the hash as it is
     _scramble(block)
-    h[rows] ^= block
+    h ^= block
 
 
 def _scramble(block: NDArray[np.uint32]) -> None:

@@ -31,8 +31,6 @@ from floeberg.spec.transforms import (
 from floeberg.spec.types import DateType, DecimalType, IcebergType, IntegerType, LongType, StringType, TimeType
 
 _TICKS_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_LONG_DIGITS: Final = 18
-"""Decimals of so many digits are computed as 64-bit integers."""
 
 
 def transform_array(transform: Transform, source_type: IcebergType, array: Any) -> Any:
@@ -136,8 +134,10 @@ def _integer_result(array_type: Any, result: NDArray[np.int64]) -> Any:
 
 def _truncate_decimal(width: int, source_type: DecimalType, array: Any) -> Any:
     words = _decimal_words(array, source_type)
-    if source_type.precision <= _LONG_DIGITS:
-        values = words[:, 0].astype(np.int64)
+    values = words[:, 0].astype(np.int64)
+    # The width may carry a value beyond 64 bits; half of the range leaves room for any.
+    fits = bool((words[:, 1:] == (values >> 63)[:, None]).all()) and bool((np.abs(values >> 1) < 1 << 61).all())
+    if fits:
         result = values - values % width
         least = int(result.min()) if len(result) else 0
         filled = np.empty(words.shape, dtype=words.dtype)
