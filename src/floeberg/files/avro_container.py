@@ -1,0 +1,181 @@
+"""Avro object container files: header, blocks, codecs: https://avro.apache.org/docs/1.12.0/specification/
+
+Every length and count is checked against what remains before anything is sliced or allocated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from floeberg.errors import LimitExceeded, ManifestCorrupt, UnsupportedFeature
+from floeberg.files.compression import CorruptStream, compress_avro_block, decompress_avro_block
+from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
+
+MAGIC: Final = b"Obj\x01"
+ENCRYPTED_MAGIC: Final = b"AGS1"
+SYNC_BYTES: Final = 16
+BLOCK_BYTES: Final = 64_000
+"""Uncompressed size at which a block is closed when writing, as the reference implementation has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A container's key-value metadata, and where its blocks begin."""
+
+    metadata: Mapping[str, bytes]
+    sync: bytes
+    body_offset: int
+
+    @property
+    def codec(self) -> str:
+        return self.metadata.get("avro.codec", b"null").decode("utf-8", "replace") or "null"
+
+    def text(self, key: str) -> str | None:
+        """A metadata value as text. Raises ManifestCorrupt if it is not UTF-8."""
+        value = self.metadata.get(key)
+        try:
+            return None if value is None else value.decode()
+        except UnicodeDecodeError as error:
+            raise ManifestCorrupt(f"the value of {key!r} in the Avro header is not UTF-8", key=key) from error
+
+
+def read_long(data: bytes | memoryview, offset: int) -> tuple[int, int]:
+    """A zigzag varint and the offset behind it. Raises ManifestCorrupt."""
+    value = shift = 0
+    while True:
+        if offset >= len(data):
+            raise ManifestCorrupt("an Avro number runs past the end of the file; it is truncated")
+        byte = data[offset]
+        offset += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift > 63:
+            raise ManifestCorrupt("an Avro number has more than 64 bits")
+    value &= 0xFFFFFFFFFFFFFFFF
+    return (value >> 1) ^ -(value & 1), offset
+
+
+def encode_long(value: int) -> bytes:
+    """A zigzag varint."""
+    rest = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while rest > 0x7F:
+        out.append((rest & 0x7F) | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def read_header(data: bytes, limits: DecodeLimits = DEFAULT_LIMITS) -> Header:
+    """Raises ManifestCorrupt, LimitExceeded, or UnsupportedFeature for an encrypted file."""
+    if len(data) > limits.max_file_bytes:
+        raise LimitExceeded(f"the file has {len(data)} bytes, more than {limits.max_file_bytes}", size=len(data))
+    if data[:4] == ENCRYPTED_MAGIC:
+        raise UnsupportedFeature("the file is encrypted (AES-GCM stream); reading encrypted metadata is not supported")
+    if data[:4] != MAGIC:
+        raise ManifestCorrupt("not an Avro file: it does not begin with 'Obj' and version 1")
+    metadata: dict[str, bytes] = {}
+    offset = 4
+    while True:
+        count, offset = read_long(data, offset)
+        if count == 0:
+            break
+        if count < 0:
+            count = -count
+            _, offset = read_long(data, offset)
+        if count > limits.max_header_keys or count > len(data) - offset:
+            raise ManifestCorrupt(f"the Avro header claims {count} keys", keys=count)
+        for _ in range(count):
+            key, offset = _header_bytes(data, offset, limits)
+            value, offset = _header_bytes(data, offset, limits)
+            metadata[key.decode("utf-8", "replace")] = value
+        if len(metadata) > limits.max_header_keys:
+            raise LimitExceeded(f"the Avro header has more than {limits.max_header_keys} keys")
+    if offset + SYNC_BYTES > len(data):
+        raise ManifestCorrupt("the Avro header is truncated")
+    return Header(metadata, data[offset : offset + SYNC_BYTES], offset + SYNC_BYTES)
+
+
+def read_body(data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[int, bytes]:
+    """How many records there are, and all their bytes: the decompressed blocks joined into one.
+
+    Some writers make a block of each record, which no decoder is fast on. Raises ManifestCorrupt, LimitExceeded."""
+    may_hold = limits.output_bytes(len(data))
+    parts: list[bytes | memoryview] = []
+    records = held = 0
+    for count, block in _blocks(data, header):
+        try:
+            plain = decompress_avro_block(header.codec, block, may_hold - held)
+        except CorruptStream as error:
+            raise ManifestCorrupt(f"an Avro block cannot be decompressed: {error}") from error
+        held += len(plain)
+        records += count
+        if count > len(plain) or records > limits.max_records:
+            raise ManifestCorrupt(f"an Avro block of {len(plain)} bytes claims {count} records", records=count)
+        if held > limits.max_decoded_bytes:
+            raise LimitExceeded(f"the Avro blocks hold more than {limits.max_decoded_bytes} bytes")
+        parts.append(plain)
+    return records, b"".join(parts)
+
+
+def _blocks(data: bytes, header: Header) -> Iterator[tuple[int, memoryview]]:
+    view = memoryview(data)
+    offset = header.body_offset
+    while offset < len(data):
+        count, offset = read_long(data, offset)
+        size, offset = read_long(data, offset)
+        if count < 0 or size < 0 or size > len(data) - offset - SYNC_BYTES:
+            raise ManifestCorrupt(
+                f"an Avro block claims {count} records in {size} bytes where {len(data) - offset} remain; "
+                "the file is truncated or damaged"
+            )
+        end = offset + size
+        if data[end : end + SYNC_BYTES] != header.sync:
+            raise ManifestCorrupt("the sync marker behind an Avro block is not the header's; the file is damaged")
+        if count:
+            yield count, view[offset:end]
+        offset = end + SYNC_BYTES
+
+
+def write_container(
+    schema_json: bytes, records: Iterator[bytes], *, metadata: Mapping[str, str], codec: str, level: int | None = None
+) -> bytes:
+    """A container of encoded records, in blocks of about `BLOCK_BYTES`. The same input gives the same bytes: the sync
+    marker is a digest of the header. `codec` is an Avro name."""
+    pairs = {"avro.schema": schema_json, **{k: v.encode() for k, v in metadata.items()}, "avro.codec": codec.encode()}
+    head = bytearray(MAGIC + encode_long(len(pairs)))
+    for key, value in pairs.items():
+        head += encode_long(len(key.encode())) + key.encode() + encode_long(len(value)) + value
+    head += b"\x00"
+    sync = hashlib.blake2b(head, digest_size=SYNC_BYTES).digest()
+    out = [bytes(head), sync]
+    block: list[bytes] = []
+    held = 0
+    for record in records:
+        block.append(record)
+        held += len(record)
+        if held >= BLOCK_BYTES:
+            out += _block(block, sync, codec, level)
+            block, held = [], 0
+    if block:
+        out += _block(block, sync, codec, level)
+    return b"".join(out)
+
+
+def _block(records: list[bytes], sync: bytes, codec: str, level: int | None) -> tuple[bytes, ...]:
+    packed = compress_avro_block(codec, b"".join(records), level)
+    return encode_long(len(records)), encode_long(len(packed)), packed, sync
+
+
+def _header_bytes(data: bytes, offset: int, limits: DecodeLimits) -> tuple[bytes, int]:
+    size, offset = read_long(data, offset)
+    if size < 0 or size > len(data) - offset:
+        raise ManifestCorrupt(f"the Avro header claims a value of {size} bytes where {len(data) - offset} remain")
+    if size > limits.max_header_bytes:
+        raise LimitExceeded(f"the Avro header has a value of {size} bytes, more than {limits.max_header_bytes}")
+    return data[offset : offset + size], offset + size

@@ -1,0 +1,184 @@
+"""Bounded decompression: no codec here returns more bytes than it was told it may."""
+
+from __future__ import annotations
+
+import struct
+import sys
+import zlib
+from typing import Final
+
+import cramjam
+
+if sys.version_info >= (3, 14):  # pragma: no cover
+    from compression import zstd
+else:
+    from backports import zstd
+
+from floeberg.errors import InvalidInput, LimitExceeded, UnsupportedFeature
+
+ZSTD_WINDOW_LOG_MAX: Final = 27
+"""128 MiB: what the zstd library itself allows by default, said aloud so that a frame cannot ask for more."""
+
+_CHECKSUM_REST: Final = 4
+"""Some Avro writers cut a zlib stream's head off and leave its checksum, or part of it, behind."""
+
+_AVRO_CODECS: Final = {
+    "null": "null",
+    "uncompressed": "null",
+    "none": "null",
+    "deflate": "deflate",
+    "gzip": "deflate",
+    "zlib": "deflate",
+    "snappy": "snappy",
+    "zstandard": "zstandard",
+    "zstd": "zstandard",
+}
+
+
+class CorruptStream(Exception):
+    """A compressed stream that cannot be decompressed; the caller knows of which file and raises its own error."""
+
+
+def avro_codec(name: str) -> str:
+    """The Avro name of a codec from a table property (`gzip`, `zstd`, `uncompressed`, …). Raises InvalidInput."""
+    if (codec := _AVRO_CODECS.get(name.lower())) is None:
+        raise InvalidInput(
+            f"unknown Avro compression codec {name!r}; use gzip, snappy, zstd or uncompressed", codec=name
+        )
+    return codec
+
+
+def decompress_avro_block(codec: str, data: bytes | memoryview, max_bytes: int) -> bytes | memoryview:
+    """One Avro block's bytes. Raises LimitExceeded, CorruptStream, UnsupportedFeature."""
+    match codec:
+        case "null":
+            return data
+        case "deflate":
+            return inflate(data, max_bytes, window_bits=-15)
+        case "snappy":
+            return _unsnap(data, max_bytes)
+        case "zstandard":
+            return unzstd(data, max_bytes)
+    raise UnsupportedFeature(
+        f"Avro codec {codec[:40]!r} is not supported; rewrite the file with null, deflate, snappy or zstandard",
+        codec=codec,
+    )
+
+
+def compress_avro_block(codec: str, data: bytes, level: int | None = None) -> bytes:
+    """The inverse of `decompress_avro_block`; `codec` is an Avro name."""
+    match codec:
+        case "null":
+            return data
+        case "deflate":
+            packer = zlib.compressobj(9 if level is None else level, zlib.DEFLATED, -15)
+            return packer.compress(data) + packer.flush()
+        case "snappy":
+            return bytes(cramjam.snappy.compress_raw(data)) + struct.pack(">I", zlib.crc32(data))
+        case "zstandard":
+            return zstd.compress(data, level=level)
+    raise InvalidInput(f"cannot write Avro codec {codec!r}; use null, deflate, snappy or zstandard", codec=codec)
+
+
+def inflate(data: bytes | memoryview, max_bytes: int, *, window_bits: int) -> bytes:
+    """Raw deflate (-15), zlib (15) or one gzip member after another (31)."""
+    parts: list[bytes] = []
+    held = 0
+    rest: bytes | memoryview = data
+    while True:
+        unpacker = zlib.decompressobj(window_bits)
+        try:
+            part = unpacker.decompress(rest, max_bytes - held + 1)
+        except zlib.error as error:
+            raise CorruptStream(f"not a deflate stream ({error})") from error
+        held += len(part)
+        parts.append(part)
+        if held > max_bytes:
+            raise _too_large(max_bytes)
+        if not unpacker.eof:
+            raise CorruptStream("the deflate stream ends before its end")
+        rest = unpacker.unused_data
+        if window_bits != 31 and len(rest) <= _CHECKSUM_REST:
+            return part
+        if not rest:
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+        if window_bits != 31:
+            raise CorruptStream("bytes follow the end of the deflate stream")
+
+
+def unzstd(data: bytes | memoryview, max_bytes: int) -> bytes:
+    """One zstd frame after another."""
+    parts: list[bytes] = []
+    held = 0
+    rest = bytes(data)
+    while rest or not parts:
+        unpacker = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG_MAX})
+        try:
+            part = unpacker.decompress(rest, max_length=max_bytes - held + 1)
+        except zstd.ZstdError as error:
+            raise CorruptStream(f"not a zstd frame ({error})") from error
+        held += len(part)
+        parts.append(part)
+        if held > max_bytes:
+            raise _too_large(max_bytes)
+        if not unpacker.eof:
+            raise CorruptStream("the zstd frame ends before its end")
+        rest = unpacker.unused_data
+    return b"".join(parts)
+
+
+def zstd_compress(data: bytes) -> bytes:
+    """One zstd frame with its content size."""
+    return bytes(zstd.compress(data))
+
+
+def unlz4(data: bytes | memoryview, max_bytes: int) -> bytes:
+    """One LZ4 frame. The size that its header states bounds the output, so one is required, as Puffin says."""
+    stated = lz4_content_size(data)
+    if stated is None:
+        raise CorruptStream("the LZ4 frame does not state its content size")
+    if stated > max_bytes:
+        raise _too_large(max_bytes)
+    output = bytearray(stated)
+    try:
+        written = cramjam.lz4.decompress_into(bytes(data), output) if stated else 0
+    except cramjam.DecompressionError as error:
+        raise CorruptStream(f"not an LZ4 frame ({error})") from error
+    if written != stated:
+        raise CorruptStream(f"the LZ4 frame holds {written} bytes, its header says {stated}")
+    return bytes(output)
+
+
+def lz4_content_size(data: bytes | memoryview) -> int | None:
+    """The content size in an LZ4 frame's header. Raises CorruptStream if this is no LZ4 frame."""
+    head = bytes(data[:15])
+    if len(head) < 7 or head[:4] != b"\x04\x22\x4d\x18" or head[4] >> 6 != 1:
+        raise CorruptStream("not an LZ4 frame")
+    if not head[4] & 0x08:
+        return None
+    if len(head) < 14:
+        raise CorruptStream("the LZ4 frame header is truncated")
+    size: int = struct.unpack_from("<Q", head, 6)[0]
+    return size
+
+
+def _unsnap(data: bytes | memoryview, max_bytes: int) -> bytes:
+    if len(data) < 5:
+        raise CorruptStream("a snappy block is shorter than its checksum")
+    body = bytes(data[:-4])
+    try:
+        if cramjam.snappy.decompress_raw_len(body) > max_bytes:
+            raise _too_large(max_bytes)
+        plain = bytes(cramjam.snappy.decompress_raw(body))
+    except cramjam.DecompressionError as error:
+        raise CorruptStream(f"not a snappy block ({error})") from error
+    if zlib.crc32(plain) != struct.unpack(">I", data[-4:])[0]:
+        raise CorruptStream("the checksum of a snappy block does not match")
+    return plain
+
+
+def _too_large(max_bytes: int) -> LimitExceeded:
+    return LimitExceeded(
+        f"decompressing would give more than {max_bytes} bytes; raise the limit if this file is to be trusted",
+        limit_bytes=max_bytes,
+    )
