@@ -11,7 +11,7 @@ from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
 from floeberg.spec.data_file import DataFile, FileContent
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import TableUpdate
+from floeberg.spec.updates import MetadataUpdate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -23,10 +23,12 @@ class Append:
     target: Target = Target()
     merge: bool = True
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         for file in self.files:
             if file.content is not FileContent.DATA:
-                raise InvalidInput(f"table {workspace.identifier}: an append takes data files, {file.file_path} holds deletes")
+                raise InvalidInput(
+                    f"table {workspace.identifier}: an append takes data files, {file.file_path} holds deletes"
+                )
         return produce_snapshot(
             base,
             workspace,

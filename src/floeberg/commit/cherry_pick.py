@@ -14,7 +14,7 @@ from floeberg.errors import SnapshotNotFound, ValidationConflict
 from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.updates import TableUpdate
+from floeberg.spec.updates import MetadataUpdate
 
 WAP_ID = "wap.id"
 PUBLISHED_WAP_ID = "published-wap-id"
@@ -29,7 +29,7 @@ class CherryPick:
     snapshot_id: int
     target: Target = Target()
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         source = base.snapshot(self.snapshot_id)
         head = branch_head(base, self.target.branch, workspace)
         head_id = None if head is None else head.snapshot_id
@@ -38,12 +38,12 @@ class CherryPick:
             return snapshot_updates(base, source, self.target)[1:]
         added = _files_of(source, base, workspace, EntryStatus.ADDED)
         summary = {SOURCE_SNAPSHOT_ID: str(source.snapshot_id), **self.target.summary}
-        if wap_id := (source.summary or {}).get(WAP_ID):
+        if wap_id := source.summary.get(WAP_ID):
             summary[PUBLISHED_WAP_ID] = wap_id
         target = replace(self.target, summary=summary)
         if source.operation == "append":
             change = SnapshotChange(added=added, operation="append")
-        elif source.operation == "overwrite" and (source.summary or {}).get("replace-partitions") == "true":
+        elif source.operation == "overwrite" and source.summary.get("replace-partitions") == "true":
             change = self._replayed_overwrite(base, source, added, workspace)
             target = replace(target, summary={"replace-partitions": "true", **summary})
         else:
@@ -77,7 +77,7 @@ class CherryPick:
 def find_staged(base: TableMetadata, wap_id: str, *, identifier: str) -> Snapshot:
     """The staged snapshot of a WAP id. Raises SnapshotNotFound."""
     for snapshot in base.snapshots:
-        if (snapshot.summary or {}).get(WAP_ID) == wap_id:
+        if snapshot.summary.get(WAP_ID) == wap_id:
             return snapshot
     raise SnapshotNotFound(f"table {identifier}: no staged snapshot has wap.id {wap_id!r}", table=identifier)
 
@@ -89,15 +89,13 @@ class Publish:
     wap_id: str
     target: Target = Target()
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         source = find_staged(base, self.wap_id, identifier=workspace.identifier)
         pick = workspace.remember(self, lambda: CherryPick(snapshot_id=source.snapshot_id, target=self.target))
         return pick.updates(base, workspace)
 
 
-def _files_of(
-    source: Snapshot, base: TableMetadata, workspace: Workspace, status: EntryStatus
-) -> list[DataFile]:
+def _files_of(source: Snapshot, base: TableMetadata, workspace: Workspace, status: EntryStatus) -> list[DataFile]:
     """The data files that a snapshot itself added or removed; row ids are the commit's to give, so none is carried."""
     return [
         replace(entry.data_file, first_row_id=None)
@@ -109,9 +107,9 @@ def _files_of(
 
 
 def _refuse_published(base: TableMetadata, source: Snapshot, head_id: int | None, workspace: Workspace) -> None:
-    wap_id = (source.summary or {}).get(WAP_ID)
+    wap_id = source.summary.get(WAP_ID)
     for ancestor in base.ancestors(head_id):
-        summary = ancestor.summary or {}
+        summary = ancestor.summary
         if ancestor.snapshot_id == source.snapshot_id:
             reason = "it is in the branch's history already"
         elif summary.get(SOURCE_SNAPSHOT_ID) == str(source.snapshot_id):

@@ -60,7 +60,8 @@ def concurrent_changes(
     Raises ValidationConflict when the history cannot be told, because a snapshot in it was expired or rolled back.
     """
     found: list[Snapshot] = []
-    current_id = metadata.ref_snapshot_id(branch)
+    head = metadata.snapshot_for_ref(branch)
+    current_id = None if head is None else head.snapshot_id
     while current_id is not None and current_id != starting_snapshot_id:
         snapshot = metadata.find_snapshot(current_id)
         if snapshot is None:

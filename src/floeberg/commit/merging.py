@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from floeberg.commit.workspace import Workspace
 from floeberg.spec.data_file import ManifestFile
 from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.table_properties import integer_property
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,15 @@ class MergePolicy:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> MergePolicy:
+        default = cls()
         return cls(
             enabled=properties.get("commit.manifest-merge.enabled", "true").lower() == "true",
-            target_size_bytes=int(properties.get("commit.manifest.target-size-bytes", cls.target_size_bytes)),
-            min_count_to_merge=int(properties.get("commit.manifest.min-count-to-merge", cls.min_count_to_merge)),
+            target_size_bytes=integer_property(
+                properties, "commit.manifest.target-size-bytes", default.target_size_bytes
+            ),
+            min_count_to_merge=integer_property(
+                properties, "commit.manifest.min-count-to-merge", default.min_count_to_merge
+            ),
         )
 
 

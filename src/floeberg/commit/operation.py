@@ -8,15 +8,14 @@ from typing import Protocol
 
 from floeberg.commit.workspace import Workspace
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import TableUpdate
-
-MAIN = "main"
+from floeberg.spec.refs import MAIN_BRANCH
+from floeberg.spec.updates import MetadataUpdate
 
 
 class Operation(Protocol):
     """One change of a table. It holds the intent only, so that it can be replayed on whatever is there."""
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> Sequence[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> Sequence[MetadataUpdate]:
         """The change as updates of `base`; empty when there is nothing to do. Manifests it needs are written through the
         workspace. Raises ValidationConflict when what came first contradicts it, InvalidInput when it never fits."""
         ...
@@ -26,6 +25,6 @@ class Operation(Protocol):
 class Target:
     """Where a snapshot goes: the branch, or nowhere yet (`stage_only`), and what its summary says besides the counts."""
 
-    branch: str = MAIN
+    branch: str = MAIN_BRANCH
     stage_only: bool = False
     summary: Mapping[str, str] = field(default_factory=dict)

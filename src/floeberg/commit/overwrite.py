@@ -22,7 +22,7 @@ from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import Expression
 from floeberg.spec.data_file import DataFile
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import TableUpdate
+from floeberg.spec.updates import MetadataUpdate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,7 +40,7 @@ class Overwrite:
     added_must_match_filter: bool = False
     target: Target = Target()
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         self._check_added(base, workspace)
         if self.view is not None:
             self._validate(base, workspace, self.view)
@@ -99,7 +99,7 @@ class DeleteFiles:
     view: ReadView | None = None
     target: Target = Target()
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         if self.view is not None and self.row_filter is not None:
             changes = self.view.changes_since(base, workspace, branch=self.target.branch)
             if self.view.isolation is IsolationLevel.SERIALIZABLE:

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 
 from floeberg.commit.filtering import Filtered, Removal, filter_manifests
 from floeberg.commit.merging import merge_manifests
-from floeberg.commit.operation import MAIN, Target
+from floeberg.commit.operation import Target
 from floeberg.commit.summary import SummaryBuilder, operation_of
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, RefNotFound
 from floeberg.spec.data_file import DataFile, FileContent, ManifestContent, ManifestFile
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import SnapshotRef
+from floeberg.spec.refs import MAIN_BRANCH, SnapshotRef
 from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.updates import AddSnapshot, SetSnapshotRef, TableUpdate
+from floeberg.spec.updates import AddSnapshot, MetadataUpdate, SetSnapshotRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class _Parts:
 
 def produce_snapshot(
     base: TableMetadata, workspace: Workspace, *, key: object, target: Target, change: SnapshotChange
-) -> list[TableUpdate]:
+) -> list[MetadataUpdate]:
     """The updates that add the snapshot and, unless it is only staged, point the branch at it."""
     snapshot_id = workspace.snapshot_id(key, base)
     parent = branch_head(base, target.branch, workspace)
@@ -63,18 +63,18 @@ def produce_snapshot(
         parent=parent,
         manifests=[*parts.data, *parts.deletes],
         operation=operation,
-        summary=summary.build(None if parent is None else (parent.summary or {}), extra),
+        summary=summary.build(None if parent is None else parent.summary, extra),
     )
     return snapshot_updates(base, snapshot, target)
 
 
-def snapshot_updates(base: TableMetadata, snapshot: Snapshot, target: Target) -> list[TableUpdate]:
+def snapshot_updates(base: TableMetadata, snapshot: Snapshot, target: Target) -> list[MetadataUpdate]:
     """Adds a snapshot, and points the branch at it unless it is only staged."""
-    updates: list[TableUpdate] = [AddSnapshot(snapshot)]
+    updates: list[MetadataUpdate] = [AddSnapshot(snapshot)]
     if not target.stage_only:
         existing = base.refs.get(target.branch)
         ref = (
-            SnapshotRef(snapshot_id=snapshot.snapshot_id, type="branch")
+            SnapshotRef(snapshot_id=snapshot.snapshot_id)
             if existing is None
             else replace(existing, snapshot_id=snapshot.snapshot_id)
         )
@@ -86,14 +86,14 @@ def branch_head(base: TableMetadata, branch: str, workspace: Workspace) -> Snaps
     """The snapshot that a commit to a branch builds on. Raises RefNotFound, and InvalidInput for a tag."""
     ref = base.refs.get(branch)
     if ref is None:
-        if branch == MAIN:
+        if branch == MAIN_BRANCH:
             return None
         raise RefNotFound(
             f"table {workspace.identifier}: no branch {branch!r}; create it first (manage_refs().create_branch)",
             table=workspace.identifier,
             ref=branch,
         )
-    if ref.type != "branch":
+    if not ref.is_branch:
         raise InvalidInput(f"table {workspace.identifier}: {branch!r} is a tag; only branches can be written to")
     return base.snapshot(ref.snapshot_id)
 
@@ -105,7 +105,9 @@ def _assemble(
     old_data = [manifest for manifest in existing if manifest.content is ManifestContent.DATA]
     old_deletes = [manifest for manifest in existing if manifest.content is ManifestContent.DELETES]
     if change.merge:
-        data = filter_manifests(old_data, change.removed_data, metadata=base, workspace=workspace, snapshot_id=snapshot_id)
+        data = filter_manifests(
+            old_data, change.removed_data, metadata=base, workspace=workspace, snapshot_id=snapshot_id
+        )
         removal = _with_dangling(change, data, base)
         deletes = filter_manifests(old_deletes, removal, metadata=base, workspace=workspace, snapshot_id=snapshot_id)
     else:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from floeberg.commit.operation import MAIN
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, RefAlreadyExists, RefNotFound, SnapshotNotFound, ValidationConflict
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import SnapshotRef
-from floeberg.spec.updates import RemoveSnapshotRef, SetSnapshotRef, TableUpdate
-
-BRANCH = "branch"
-TAG = "tag"
+from floeberg.spec.refs import MAIN_BRANCH, RefType, SnapshotRef
+from floeberg.spec.updates import MetadataUpdate, RemoveSnapshotRef, SetSnapshotRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +26,14 @@ class CreateRef:
     `if_not_exists`, leaves it."""
 
     name: str
-    type: str
+    type: RefType
     snapshot_id: int | None = None
     retention: Retention | None = None
     replace: bool = False
     must_exist: bool = False
     if_not_exists: bool = False
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         existing = base.refs.get(self.name)
         if existing is None and self.must_exist:
             raise _no_ref(workspace, self.name)
@@ -52,7 +48,9 @@ class CreateRef:
                     ref=self.name,
                 )
             if existing.type != self.type:
-                raise InvalidInput(f"table {workspace.identifier}: {self.name!r} is a {existing.type}, not a {self.type}")
+                raise InvalidInput(
+                    f"table {workspace.identifier}: {self.name!r} is a {existing.type}, not a {self.type}"
+                )
         snapshot_id = self.snapshot_id if self.snapshot_id is not None else base.current_snapshot_id
         if snapshot_id is None:
             raise InvalidInput(
@@ -63,7 +61,9 @@ class CreateRef:
         if kept is None and existing is not None:
             return [SetSnapshotRef(self.name, replace(existing, snapshot_id=snapshot_id))]
         kept = kept or Retention()
-        if self.type == TAG and (kept.min_snapshots_to_keep is not None or kept.max_snapshot_age_ms is not None):
+        if self.type is RefType.TAG and (
+            kept.min_snapshots_to_keep is not None or kept.max_snapshot_age_ms is not None
+        ):
             raise InvalidInput(f"table {workspace.identifier}: a tag keeps one snapshot; only RETAIN applies to it")
         ref = SnapshotRef(
             snapshot_id=snapshot_id,
@@ -82,7 +82,7 @@ class SetRetention:
     name: str
     retention: Retention
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         existing = base.refs.get(self.name)
         if existing is None:
             raise _no_ref(workspace, self.name)
@@ -103,11 +103,11 @@ class RemoveRef:
     """Removes a branch or tag; main cannot be removed."""
 
     name: str
-    type: str | None = None
+    type: RefType | None = None
     if_exists: bool = False
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
-        if self.name == MAIN:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        if self.name == MAIN_BRANCH:
             raise InvalidInput(f"table {workspace.identifier}: the main branch cannot be removed")
         existing = base.refs.get(self.name)
         if existing is None:
@@ -126,11 +126,11 @@ class RenameBranch:
     name: str
     to: str
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
-        if self.name == MAIN:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        if self.name == MAIN_BRANCH:
             raise InvalidInput(f"table {workspace.identifier}: the main branch cannot be renamed")
         existing = base.refs.get(self.name)
-        if existing is None or existing.type != BRANCH:
+        if existing is None or existing.is_tag:
             raise _no_ref(workspace, self.name)
         if self.to in base.refs:
             raise RefAlreadyExists(f"table {workspace.identifier}: {self.to!r} is there already")
@@ -144,18 +144,18 @@ class FastForward:
     branch: str
     to: str
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         goal = base.refs.get(self.to)
         if goal is None:
             raise _no_ref(workspace, self.to)
         existing = base.refs.get(self.branch)
         if existing is None:
-            return [SetSnapshotRef(self.branch, SnapshotRef(snapshot_id=goal.snapshot_id, type=BRANCH))]
-        if existing.type != BRANCH:
+            return [SetSnapshotRef(self.branch, SnapshotRef(snapshot_id=goal.snapshot_id, type=RefType.BRANCH))]
+        if existing.is_tag:
             raise InvalidInput(f"table {workspace.identifier}: {self.branch!r} is a tag and does not move")
         if existing.snapshot_id == goal.snapshot_id:
             return []
-        if not any(a.snapshot_id == existing.snapshot_id for a in base.ancestors(goal.snapshot_id)):
+        if not base.is_ancestor(existing.snapshot_id, of=goal.snapshot_id):
             raise ValidationConflict(
                 f"table {workspace.identifier}: cannot fast-forward {self.branch} to {self.to}: they have diverged; "
                 "cherry-pick the commits, or replace the branch",
@@ -171,15 +171,15 @@ class SetBranchSnapshot:
     its own history (rollback)."""
 
     snapshot_id: int
-    branch: str = MAIN
+    branch: str = MAIN_BRANCH
     must_be_ancestor: bool = False
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         base.snapshot(self.snapshot_id)
         existing = base.refs.get(self.branch)
         if self.must_be_ancestor:
             head_id = None if existing is None else existing.snapshot_id
-            if not any(a.snapshot_id == self.snapshot_id for a in base.ancestors(head_id)):
+            if not base.is_ancestor(self.snapshot_id, of=head_id):
                 raise ValidationConflict(
                     f"table {workspace.identifier}: cannot roll back {self.branch} to snapshot {self.snapshot_id}: it is "
                     "not in the branch's history; set_current_snapshot moves to any snapshot",
@@ -187,7 +187,7 @@ class SetBranchSnapshot:
                     retry_can_help=False,
                 )
         if existing is None:
-            return [SetSnapshotRef(self.branch, SnapshotRef(snapshot_id=self.snapshot_id, type=BRANCH))]
+            return [SetSnapshotRef(self.branch, SnapshotRef(snapshot_id=self.snapshot_id, type=RefType.BRANCH))]
         if existing.snapshot_id == self.snapshot_id:
             return []
         return [SetSnapshotRef(self.branch, replace(existing, snapshot_id=self.snapshot_id))]
@@ -199,7 +199,9 @@ def snapshot_before(base: TableMetadata, timestamp_ms: int, *, branch: str, iden
     for ancestor in base.ancestors(None if ref is None else ref.snapshot_id):
         if ancestor.timestamp_ms < timestamp_ms:
             return ancestor.snapshot_id
-    raise SnapshotNotFound(f"table {identifier}: no snapshot of {branch} is older than {timestamp_ms} ms", table=identifier)
+    raise SnapshotNotFound(
+        f"table {identifier}: no snapshot of {branch} is older than {timestamp_ms} ms", table=identifier
+    )
 
 
 def _no_ref(workspace: Workspace, name: str) -> RefNotFound:

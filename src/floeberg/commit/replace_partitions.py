@@ -20,7 +20,7 @@ from floeberg.commit.workspace import Workspace
 from floeberg.expr.nodes import TRUE
 from floeberg.spec.data_file import DataFile
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import TableUpdate
+from floeberg.spec.updates import MetadataUpdate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,7 +31,7 @@ class ReplacePartitions:
     view: ReadView | None = None
     target: Target = Target()
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         partitions = frozenset((file.spec_id, file.partition) for file in self.files)
         whole = any(base.spec(file.spec_id).is_unpartitioned for file in self.files)
         if self.view is not None:

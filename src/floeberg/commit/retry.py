@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from floeberg.commit.pointer import TablePointer, TableState
-from floeberg.errors import CommitConflict, CommitUnknown, InvalidInput
+from floeberg.errors import CommitConflict, CommitUnknown
 from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.table_properties import integer_property
 
 BACKOFF_FACTOR = 2.0
 
@@ -31,25 +32,17 @@ class RetryPolicy:
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> RetryPolicy:
         """Raises InvalidInput for a value that is no number."""
-
-        def number(key: str, default: int) -> int:
-            text = properties.get(key)
-            if text is None:
-                return default
-            try:
-                return max(0, int(text))
-            except ValueError:
-                raise InvalidInput(f"table property {key} must be a whole number, not {text!r}") from None
-
-        return cls(
-            num_retries=number("commit.retry.num-retries", cls.num_retries),
-            min_wait_ms=number("commit.retry.min-wait-ms", cls.min_wait_ms),
-            max_wait_ms=number("commit.retry.max-wait-ms", cls.max_wait_ms),
-            total_timeout_ms=number("commit.retry.total-timeout-ms", cls.total_timeout_ms),
-            status_check_num_retries=number("commit.status-check.num-retries", cls.status_check_num_retries),
-            status_check_min_wait_ms=number("commit.status-check.min-wait-ms", cls.status_check_min_wait_ms),
-            status_check_max_wait_ms=number("commit.status-check.max-wait-ms", cls.status_check_max_wait_ms),
-        )
+        keys = {
+            "num_retries": "commit.retry.num-retries",
+            "min_wait_ms": "commit.retry.min-wait-ms",
+            "max_wait_ms": "commit.retry.max-wait-ms",
+            "total_timeout_ms": "commit.retry.total-timeout-ms",
+            "status_check_num_retries": "commit.status-check.num-retries",
+            "status_check_min_wait_ms": "commit.status-check.min-wait-ms",
+            "status_check_max_wait_ms": "commit.status-check.max-wait-ms",
+        }
+        default = cls()
+        return cls(**{name: integer_property(properties, key, getattr(default, name)) for name, key in keys.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +104,7 @@ def backoff_ms(pointer: TablePointer, attempt_number: int, *, low_ms: int, high_
     return exact + pointer.effects.rng.uniform(0, max(1.0, exact * 0.1))
 
 
-def _settle_unknown(
-    pointer: TablePointer, attempt: Attempt, policy: RetryPolicy, unknown: CommitUnknown
-) -> TableState:
+def _settle_unknown(pointer: TablePointer, attempt: Attempt, policy: RetryPolicy, unknown: CommitUnknown) -> TableState:
     """Looks at the table until it shows the attempt. Its absence proves nothing (it may still arrive), so nothing is
     cleaned up and the caller is told what to look at."""
     for check in range(1, policy.status_check_num_retries + 1):
@@ -125,9 +116,7 @@ def _settle_unknown(
             if attempt.landed_in(state.metadata):
                 return state
         pointer.effects.sleeper.sleep_ms(
-            backoff_ms(
-                pointer, check, low_ms=policy.status_check_min_wait_ms, high_ms=policy.status_check_max_wait_ms
-            )
+            backoff_ms(pointer, check, low_ms=policy.status_check_min_wait_ms, high_ms=policy.status_check_max_wait_ms)
         )
     raise CommitUnknown(
         f"table {pointer.identifier}: it is not known whether the commit took effect ({unknown}). Nothing was cleaned up. "

@@ -18,7 +18,7 @@ from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
 from floeberg.spec.data_file import DataFile, FileContent
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import TableUpdate
+from floeberg.spec.updates import MetadataUpdate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,7 +35,7 @@ class RewriteFiles:
     data_sequence_number: int | None = None
     target: Target = Target()
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         removed_data = [file for file in self.removed if file.content is FileContent.DATA]
         removed_deletes = [file for file in self.removed if file.content is not FileContent.DATA]
         added_data = [file for file in self.added if file.content is FileContent.DATA]

@@ -11,7 +11,7 @@ from floeberg.commit.workspace import Workspace
 from floeberg.errors import ValidationConflict
 from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import TableUpdate
+from floeberg.spec.updates import MetadataUpdate
 from floeberg.spec.values import sort_key
 
 ClusterKey = Callable[[DataFile], object]
@@ -27,7 +27,7 @@ class RewriteManifests:
     target_size_bytes: int = 8 * 1024 * 1024
     target: Target = Target()
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         parent = branch_head(base, self.target.branch, workspace)
         if parent is None:
             return []
@@ -52,7 +52,7 @@ class RewriteManifests:
         _same_live_files(before, after, workspace)
         data = [manifest for manifest in after if manifest.content is ManifestContent.DATA]
         deletes = [manifest for manifest in after if manifest.content is ManifestContent.DELETES]
-        totals = {key: value for key, value in (parent.summary or {}).items() if key.startswith("total-")}
+        totals = {key: value for key, value in parent.summary.items() if key.startswith("total-")}
         snapshot = workspace.write_snapshot(
             base,
             snapshot_id=snapshot_id,

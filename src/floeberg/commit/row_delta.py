@@ -23,7 +23,7 @@ from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
 from floeberg.spec.data_file import DataFile, FileContent
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import TableUpdate
+from floeberg.spec.updates import MetadataUpdate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,7 +41,7 @@ class RowDelta:
     view: ReadView | None = None
     target: Target = Target()
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[TableUpdate]:
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         deletes = [file for file in self.added if file.content is not FileContent.DATA]
         delete_files_fit_version(deletes, base.format_version, identifier=workspace.identifier)
         self._check_vectors(deletes, workspace)
@@ -77,7 +77,8 @@ class RowDelta:
             return
         data_files_exist(changes, self._referenced_paths(deletes))
         no_concurrent_deletion_vectors(
-            changes, {file.referenced_data_file for file in deletes if file.is_deletion_vector and file.referenced_data_file}
+            changes,
+            {file.referenced_data_file for file in deletes if file.is_deletion_vector and file.referenced_data_file},
         )
         no_new_deletes_for(changes, self.removed_data, ignore_equality_deletes=False)
         no_concurrent_deletes_on(changes, deletes, what="this operation")
@@ -95,7 +96,11 @@ class RowDelta:
                     raise InvalidInput(f"table {workspace.identifier}: a deletion vector must name its data file")
                 continue
             if path in removed:
-                raise InvalidInput(f"table {workspace.identifier}: {path} is removed and has rows deleted in one change")
+                raise InvalidInput(
+                    f"table {workspace.identifier}: {path} is removed and has rows deleted in one change"
+                )
             if file.is_deletion_vector and path in seen:
-                raise InvalidInput(f"table {workspace.identifier}: two deletion vectors for {path}; merge them into one")
+                raise InvalidInput(
+                    f"table {workspace.identifier}: two deletion vectors for {path}; merge them into one"
+                )
             seen.add(path)

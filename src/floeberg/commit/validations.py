@@ -36,7 +36,9 @@ def no_added_data_files(changes: ConcurrentChanges, test: FileTest, *, what: str
     """No concurrent commit added data that the operation would have had to look at."""
     for snapshot, entry in changes.added(ManifestContent.DATA, (APPEND, OVERWRITE)):
         if test(entry.data_file):
-            raise _conflict(changes, snapshot, [entry.data_file], f"added a data file that {what} must take into account")
+            raise _conflict(
+                changes, snapshot, [entry.data_file], f"added a data file that {what} must take into account"
+            )
 
 
 def no_added_delete_files(changes: ConcurrentChanges, test: FileTest, *, what: str) -> None:
@@ -60,7 +62,9 @@ def data_files_exist(changes: ConcurrentChanges, paths: Collection[str]) -> None
         return
     for snapshot, entry in changes.removed(ManifestContent.DATA, (OVERWRITE, REPLACE, DELETE)):
         if entry.data_file.file_path in paths:
-            raise _conflict(changes, snapshot, [entry.data_file], "removed a data file that this operation deletes rows of")
+            raise _conflict(
+                changes, snapshot, [entry.data_file], "removed a data file that this operation deletes rows of"
+            )
 
 
 def no_new_deletes_for(
@@ -97,7 +101,8 @@ def no_concurrent_deletes_on(changes: ConcurrentChanges, deletes: Iterable[DataF
             continue
         same_file = other.referenced_data_file is not None and other.referenced_data_file in paths
         same_partition = (other.spec_id, other.partition) in partitions or (
-            other.referenced_data_file is None and (other.spec_id, other.partition) in {(f.spec_id, f.partition) for f in added}
+            other.referenced_data_file is None
+            and (other.spec_id, other.partition) in {(f.spec_id, f.partition) for f in added}
         )
         if same_file or same_partition:
             raise _conflict(changes, snapshot, [other], f"deleted rows of a data file that {what} also deletes rows of")

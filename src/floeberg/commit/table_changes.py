@@ -1,0 +1,189 @@
+"""Changes of a table's definition: schema, partition spec, sort order, properties, location, version, statistics.
+
+Each holds the edit, not its result, so that it is replayed on whatever schema or spec is there when it commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from floeberg.commit.workspace import Workspace
+from floeberg.errors import InvalidInput
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.name_mapping import (
+    NAME_MAPPING_PROPERTY,
+    parse_name_mapping,
+    update_name_mapping,
+    write_name_mapping,
+)
+from floeberg.spec.partition_update import PartitionSpecUpdate
+from floeberg.spec.schema_update import SchemaUpdate, partition_sources
+from floeberg.spec.sorting import SortOrder, build_sort_order
+from floeberg.spec.updates import (
+    AddPartitionSpec,
+    AddSchema,
+    AddSortOrder,
+    MetadataUpdate,
+    RemoveProperties,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetLocation,
+    SetProperties,
+    UpgradeFormatVersion,
+)
+
+FORMAT_VERSION = "format-version"
+RESERVED_PROPERTIES = frozenset(
+    {"uuid", "snapshot-count", "current-snapshot-summary", "current-snapshot-id", "current-snapshot-timestamp-ms",
+     "current-schema", "default-partition-spec", "default-sort-order"}
+)  # fmt: skip
+"""Names the reference implementation derives and refuses to store."""
+
+
+def schema_update_of(
+    base: TableMetadata, *, case_sensitive: bool = True, allow_incompatible: bool = False
+) -> SchemaUpdate:
+    """A SchemaUpdate on a table's current schema that knows what the table needs."""
+    return SchemaUpdate(
+        base.current_schema,
+        format_version=base.format_version,
+        last_column_id=base.last_column_id,
+        partition_sources=partition_sources(base.partition_specs, default_spec_id=base.default_spec_id),
+        sort_source_ids=[source for f in base.default_sort_order.fields for source in f.source_ids],
+        case_sensitive=case_sensitive,
+        allow_incompatible_changes=allow_incompatible,
+    )
+
+
+def partition_update_of(base: TableMetadata, *, case_sensitive: bool = True) -> PartitionSpecUpdate:
+    """A PartitionSpecUpdate on a table's default spec."""
+    return PartitionSpecUpdate(
+        base.current_schema,
+        base.default_spec,
+        format_version=base.format_version,
+        specs=base.partition_specs,
+        last_assigned_field_id=base.last_partition_id,
+        case_sensitive=case_sensitive,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChangeSchema:
+    """Evolves the schema; a name mapping, where the table has one, follows."""
+
+    edit: Callable[[SchemaUpdate], object]
+    case_sensitive: bool = True
+    allow_incompatible: bool = False
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        update = schema_update_of(base, case_sensitive=self.case_sensitive, allow_incompatible=self.allow_incompatible)
+        self.edit(update)
+        schema = update.apply()
+        if schema is base.current_schema:
+            return []
+        updates: list[MetadataUpdate] = [AddSchema(schema), SetCurrentSchema()]
+        if text := base.properties.get(NAME_MAPPING_PROPERTY):
+            mapping = update_name_mapping(parse_name_mapping(text), base.current_schema, schema)
+            updates.append(SetProperties({NAME_MAPPING_PROPERTY: write_name_mapping(mapping)}))
+        return updates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChangeSpec:
+    """Evolves the partition spec; data files keep the spec they were written with."""
+
+    edit: Callable[[PartitionSpecUpdate], object]
+    case_sensitive: bool = True
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        update = partition_update_of(base, case_sensitive=self.case_sensitive)
+        self.edit(update)
+        spec = update.apply()
+        if spec.fields == base.default_spec.fields:
+            return []
+        return [AddPartitionSpec(spec), SetDefaultSpec()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChangeSortOrder:
+    """Sets the order in which writers should sort; no terms means unsorted."""
+
+    terms: Sequence[str] = ()
+    order: SortOrder | None = None
+    case_sensitive: bool = True
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        order = self.order or build_sort_order(base.current_schema, self.terms, case_sensitive=self.case_sensitive)
+        if order.same_order(base.default_sort_order):
+            return []
+        return [AddSortOrder(order), SetDefaultSortOrder()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChangeProperties:
+    """Sets and removes table properties. `format-version` among them upgrades the table and is not stored."""
+
+    set: Mapping[str, str] = field(default_factory=dict)
+    remove: Collection[str] = ()
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        if both := sorted({*self.set} & {*self.remove}):
+            raise InvalidInput(f"table {workspace.identifier}: properties set and removed at once: {', '.join(both)}")
+        if reserved := sorted(RESERVED_PROPERTIES & {*self.set}):
+            raise InvalidInput(f"table {workspace.identifier}: {', '.join(reserved)} is derived and cannot be set")
+        updates: list[MetadataUpdate] = []
+        wanted = dict(self.set)
+        if (version := wanted.pop(FORMAT_VERSION, None)) is not None:
+            updates += UpgradeTable(format_version=_version(version)).updates(base, workspace)
+        if changed := {key: value for key, value in wanted.items() if base.properties.get(key) != value}:
+            updates.append(SetProperties(changed))
+        if gone := tuple(key for key in self.remove if key in base.properties):
+            updates.append(RemoveProperties(gone))
+        return updates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UpgradeTable:
+    """Raises the format version; it never goes down."""
+
+    format_version: int
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        if self.format_version == base.format_version:
+            return []
+        if self.format_version < base.format_version:
+            raise InvalidInput(
+                f"table {workspace.identifier}: cannot go back from format version {base.format_version} to "
+                f"{self.format_version}",
+                table=workspace.identifier,
+            )
+        return [UpgradeFormatVersion(self.format_version)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChangeLocation:
+    """Where new files go; files that are there stay where they are."""
+
+    location: str
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        return [] if self.location == base.location else [SetLocation(self.location)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlainUpdates:
+    """Updates that need no look at the base (statistics, removal of old schemas and specs, encryption keys)."""
+
+    given: Sequence[MetadataUpdate]
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        return list(self.given)
+
+
+def _version(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidInput(f"format-version must be 1, 2 or 3, not {text!r}") from None
