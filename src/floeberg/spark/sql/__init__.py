@@ -1,0 +1,1 @@
+"""Understanding SQL text: pure functions from text to data, without a Spark session."""

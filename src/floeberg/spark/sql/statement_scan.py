@@ -1,0 +1,92 @@
+"""Finds the queries inside a statement whose own grammar we do not read: CREATE … AS of another catalog, scripts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.spark.sql.cursor import Cursor, UnresolvedIdentifier
+from floeberg.spark.sql.expression_scan import QUERY_STARTS, starts_query
+from floeberg.spark.sql.lexer import Kind, line_and_column, words
+from floeberg.spark.sql.names import Name, display_name
+from floeberg.spark.sql.query_nodes import Query, TableRelation
+from floeberg.spark.sql.query_parser import QueryParser
+from floeberg.spark.sql.scopes import ScopeWalk
+
+# Words after which a query may start in a script or in a statement that takes one.
+_BEFORE_QUERY: Final = words("; ( BEGIN THEN ELSE DO AS LOOP REPEAT RETURN = : DEFAULT IMMEDIATE )")
+_READS: Final = words("FROM JOIN USING")
+_WRITES: Final = words("INTO UPDATE OVERWRITE")
+_OBJECTS: Final = words("TABLE VIEW NAMESPACE DATABASE SCHEMA")
+
+
+def scan_statement(cursor: Cursor, walk: ScopeWalk) -> None:
+    """Walks every query that stands in the tokens; single names after FROM and JOIN where no query can be read.
+
+    Raises UnsupportedFeature when the statement writes to, or changes, something of ours.
+    """
+    while cursor.token.kind is not Kind.END:
+        query = _query_here(cursor)
+        if query is not None:
+            walk.query(query)
+            continue
+        token = cursor.advance()
+        if token.upper in _WRITES or token.upper in _OBJECTS or (token.upper == "FROM" and _deletes(cursor)):
+            _refuse_target(cursor, walk)
+        elif token.upper in _READS and cursor.token.is_name:
+            _single_name(cursor, walk)
+
+
+def _deletes(cursor: Cursor) -> bool:
+    return cursor.index > 1 and cursor.tokens[cursor.index - 2].upper == "DELETE"
+
+
+def _query_here(cursor: Cursor) -> Query | None:
+    at = cursor.index
+    word = cursor.token.upper
+    previous = cursor.tokens[at - 1].upper if at else ";"
+    possible = (
+        word == "SELECT"
+        or (word == "(" and starts_query(cursor, at))
+        or (word in QUERY_STARTS and previous in _BEFORE_QUERY)
+        or (word == "WITH" and cursor.peek().is_name and cursor.peek(2).upper in ("AS", "("))
+    )
+    if not possible:
+        return None
+    try:
+        return QueryParser(cursor).query()
+    except UnresolvedIdentifier:
+        raise
+    except InvalidInput:
+        cursor.index = at
+        return None
+
+
+def _refuse_target(cursor: Cursor, walk: ScopeWalk) -> None:
+    at = cursor.index
+    cursor.accept("TABLE")
+    for optional in (("IF", "NOT", "EXISTS"), ("IF", "EXISTS")):
+        cursor.accept(*optional)
+    if not cursor.token.is_name:
+        cursor.index = at
+        return
+    name = cursor.multipart()
+    if walk.names.table(name.parts) is None:
+        return
+    where = line_and_column(cursor.sql, name.start)
+    raise UnsupportedFeature(
+        f"{display_name(name.parts)} ({where}): a statement inside a script or another statement cannot change it; "
+        "run that statement by itself with spark.sql",
+        table=display_name(name.parts),
+        position=name.start,
+    )
+
+
+def _single_name(cursor: Cursor, walk: ScopeWalk) -> None:
+    """A table by its name alone. A name of one part may be a common table expression, and stays."""
+    at = cursor.index
+    name: Name = cursor.multipart()
+    if len(name.parts) < 2 or cursor.at("("):
+        cursor.index = max(at + 1, cursor.index)
+        return
+    walk.single(TableRelation(name, name.start, name.end, name.end))
