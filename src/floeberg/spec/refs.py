@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -52,6 +52,10 @@ class SnapshotRef:
     @property
     def is_tag(self) -> bool:
         return self.type is RefType.TAG
+
+    def at(self, snapshot_id: int) -> SnapshotRef:
+        """The same reference, retention and all, at another snapshot."""
+        return replace(self, snapshot_id=snapshot_id)
 
 
 _REF_FIELDS: Final = frozenset(

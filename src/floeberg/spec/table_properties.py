@@ -1,0 +1,38 @@
+"""Table properties that the metadata rules themselves read, and the names that are not properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from floeberg.errors import InvalidInput
+
+FORMAT_VERSION: Final = "format-version"
+PREVIOUS_VERSIONS_MAX: Final = "write.metadata.previous-versions-max"
+PREVIOUS_VERSIONS_MAX_DEFAULT: Final = 100
+
+RESERVED: Final = frozenset(
+    (FORMAT_VERSION, "uuid", "snapshot-count", "current-snapshot-id", "current-snapshot-summary",
+     "current-snapshot-timestamp-ms", "current-schema", "default-partition-spec", "default-sort-order")
+)  # fmt: skip
+"""Names under which catalogs show facts of the metadata; they are never stored as properties."""
+
+
+def check_not_reserved(names: Iterable[str]) -> None:
+    """Raises InvalidInput when one of the names is reserved."""
+    for name in names:
+        if name in RESERVED:
+            raise InvalidInput(
+                f"property {name!r} is reserved: it shows a fact of the table and cannot be set", name=name
+            )
+
+
+def integer_property(properties: Mapping[str, str], name: str, default: int) -> int:
+    """A property as a number. Raises InvalidInput when it is none."""
+    text = properties.get(name)
+    if text is None:
+        return default
+    try:
+        return int(text)
+    except ValueError as error:
+        raise InvalidInput(f"property {name} must be a number, not {text[:60]!r}", name=name) from error
