@@ -42,6 +42,13 @@ class HdfsStore:
         return self.read_ranges(location, [(offset, -1 if length is None else length)])[0]
 
     def read_ranges(self, location: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        try:
+            return self._read_ranges(location, ranges)
+        except Unavailable:
+            self.size(location)  # a folder opened as a file is reported as any other failure; this tells
+            raise
+
+    def _read_ranges(self, location: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         with _translated(location), self._filesystem.open_input_file(self._path(location)) as file:
             size_bytes = file.size()
             parts: list[bytes] = []

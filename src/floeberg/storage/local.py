@@ -60,7 +60,7 @@ class LocalStore:
 
     def write(self, location: str, content: bytes) -> None:
         path = self.path(location)
-        with _translated(location):
+        with _translated(location, is_write=True):
             self._make_folder(os.path.dirname(path))
             self._write_file(path, content)
             self._sync_folder(os.path.dirname(path))
@@ -68,7 +68,7 @@ class LocalStore:
     def create(self, location: str, content: bytes) -> None:
         path = self.path(location)
         folder = os.path.dirname(path)
-        with _translated(location):
+        with _translated(location, is_write=True):
             self._make_folder(folder)
             if os.path.lexists(path):
                 raise _taken(location)
@@ -84,7 +84,7 @@ class LocalStore:
     def replace(self, location: str, content: bytes) -> None:
         path = self.path(location)
         folder = os.path.dirname(path)
-        with _translated(location):
+        with _translated(location, is_write=True):
             self._make_folder(folder)
             temporary = self._temporary(folder)
             try:
@@ -97,7 +97,7 @@ class LocalStore:
             self._sync_folder(folder)
 
     def delete(self, location: str) -> None:
-        with _translated(location), suppress(FileNotFoundError, NotADirectoryError):
+        with _translated(location, is_write=True), suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(self.path(location))
 
     def list(self, prefix: str) -> Iterator[FileInfo]:
@@ -220,13 +220,14 @@ def _stat(path: str) -> os.stat_result | None:
 
 
 @contextmanager
-def _translated(location: str) -> Iterator[None]:
+def _translated(location: str, *, is_write: bool = False) -> Iterator[None]:
     """Turns what the operating system says into our errors."""
     try:
         yield
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        raise FileNotFound(f"{location} is not there: {error.strerror}", location=location) from error
     except OSError as error:
+        is_absent = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
+        if is_absent and not is_write:
+            raise FileNotFound(f"{location} is not there: {error.strerror}", location=location) from error
         if error.errno in (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP):
             raise InvalidInput(f"{location} cannot be a path here: {error.strerror}", location=location) from error
         raise StorageError(f"{location}: {error.strerror or error}", location=location) from error

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import quote
 
 import obstore
 import obstore.exceptions
@@ -22,12 +23,14 @@ from floeberg.errors import (
     FloebergError,
     InvalidInput,
     PreconditionFailed,
+    SecurityError,
     StorageError,
     Throttled,
     Unavailable,
     UnsupportedFeature,
 )
 from floeberg.storage.location import Location, parse
+from floeberg.storage.ranges import read_coalesced
 from floeberg.storage.secret import Secret, redact
 
 T = TypeVar("T")
@@ -48,40 +51,50 @@ class ObjectStore:
 
     capabilities = Capabilities(create_if_absent=True, atomic_rename=False, list_consistent=True)
 
-    def __init__(self, client: Any, ids: Ids, *, root: Location, secrets: Iterable[Secret] = ()) -> None:
+    def __init__(
+        self,
+        client: Any,
+        ids: Ids,
+        *,
+        root: Location,
+        secrets: Iterable[Secret] = (),
+        client_below: Callable[[str], Any] | None = None,
+    ) -> None:
+        """`client_below` makes a client bound to a prefix of the bucket, to read keys with empty segments."""
         self._client = client
         self._ids = ids
         self._root = root
         self._secrets = tuple(secrets)
+        self._client_below = client_below
+        self._clients_below: dict[str, Any] = {}
 
     def __repr__(self) -> str:
         return f"ObjectStore({self._root.scheme}://{self._root.authority})"
 
+    def __reduce__(self) -> NoReturn:
+        raise SecurityError(f"{self!r} holds credentials and is never serialised; open a store in the other process")
+
     def read(self, location: str, *, offset: int = 0, length: int | None = None) -> bytes:
-        key = self._key(location)
+        client, key = self._readable(location)
         if length == 0:
-            return self._empty(location)
-        if offset == 0 and length is None:
-            return self._call(location, lambda: bytes(obstore.get(self._client, key).bytes()))
-        requested: tuple[int, int] | dict[str, int] = {"offset": offset}
+            self.size(location)
+            return b""
+        options: dict[str, Any] = {}
         if length is not None:
-            requested = (offset, offset + length)
+            options["range"] = (offset, offset + length)
+        elif offset:
+            options["range"] = {"offset": offset}
         try:
-            return self._call(
-                location, lambda: bytes(obstore.get(self._client, key, options={"range": requested}).bytes())
-            )
+            return self._call(location, lambda: bytes(obstore.get(client, key, options=options).bytes()))
         except _RangeBeyondEnd:
             return b""
 
     def read_ranges(self, location: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        if not ranges:
-            self.size(location)
-            return []
-        return [self.read(location, offset=offset, length=length) for offset, length in ranges]
+        return read_coalesced(lambda offset, length: self.read(location, offset=offset, length=length), ranges)
 
     def size(self, location: str) -> int:
-        key = self._key(location)
-        return int(self._call(location, lambda: obstore.head(self._client, key))["size"])
+        client, key = self._readable(location)
+        return int(self._call(location, lambda: obstore.head(client, key))["size"])
 
     def exists(self, location: str) -> bool:
         try:
@@ -166,10 +179,6 @@ class ObjectStore:
         except StorageError:
             return False
 
-    def _empty(self, location: str) -> bytes:
-        self.size(location)
-        return b""
-
     def _location(self, location: str) -> Location:
         parsed = parse(location)
         if (parsed.scheme, parsed.authority) != (self._root.scheme, self._root.authority):
@@ -180,11 +189,22 @@ class ObjectStore:
         parsed = self._location(location)
         if "//" in parsed.path or not parsed.key:
             raise UnsupportedFeature(
-                f"{redact(location)} has an empty segment (`//`), which the object-store client cannot address; "
-                "copy the table to a location without one, or read it with relocate from a copy",
+                f"{redact(location)} is no key, or has an empty segment (`//`), which the object-store client cannot "
+                "write, list or delete; copy the table to a location without one",
                 location=redact(location),
             )
         return parsed.key
+
+    def _readable(self, location: str) -> tuple[Any, str]:
+        """The client and the key to read with: for a key with `//`, a client bound to what comes before it."""
+        parsed = self._location(location)
+        if "//" not in parsed.path or self._client_below is None:
+            return self._client, self._key(location)
+        at = parsed.path.rindex("//")
+        prefix = parsed.path[1 : at + 1]
+        if prefix not in self._clients_below:
+            self._clients_below[prefix] = self._client_below(prefix)
+        return self._clients_below[prefix], parsed.path[at + 2 :]
 
     def _call(self, location: str, call: Callable[[], T]) -> T:
         """Calls the client and turns its errors into ours, without what may be secret in them."""
@@ -210,9 +230,9 @@ def _translate(error: Exception, said: str, location: str) -> FloebergError:
         return PreconditionFailed(f"{location} is there already", location=location)
     if isinstance(error, obstore.exceptions.PermissionDeniedError | obstore.exceptions.UnauthenticatedError):
         return StorageError(f"{message}; check the credentials given to the catalog", location=location)
-    if isinstance(error, obstore.exceptions.NotSupportedError):
+    if isinstance(error, obstore.exceptions.NotSupportedError | obstore.exceptions.InvalidPathError):
         return UnsupportedFeature(message, location=location)
-    if isinstance(error, ValueError | obstore.exceptions.InvalidPathError):
+    if isinstance(error, ValueError):
         return InvalidInput(message, location=location)
     found = _STATUS.search(said)
     status = int(found.group(1)) if found else None
@@ -235,7 +255,8 @@ def open_object_store(location: Location, options: Mapping[str, str | Secret], i
     except (obstore.exceptions.BaseError, ValueError) as error:
         said = redact(str(error).partition("\n")[0], secrets)
         raise InvalidInput(f"the options for {location.scheme}://{location.authority} do not fit: {said}") from None
-    return ObjectStore(client, ids, root=location, secrets=secrets)
+    below = _s3_client_below(location, plain) if location.scheme == "s3" else None
+    return ObjectStore(client, ids, root=location, secrets=secrets, client_below=below)
 
 
 def _client_options(options: Mapping[str, str], prefix: str, endpoint: str | None) -> dict[str, Any]:
@@ -249,6 +270,21 @@ def _client_options(options: Mapping[str, str], prefix: str, endpoint: str | Non
 
 def _given(**values: str | bool | None) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _s3_client_below(location: Location, options: Mapping[str, str]) -> Callable[[str], Any] | None:
+    """Makes clients whose endpoint carries the bucket and a prefix, so that the prefix is not parsed as a key."""
+    region = options.get("s3.region", options.get("client.region"))
+    endpoint = options.get("s3.endpoint", f"https://s3.{region}.amazonaws.com" if region else None)
+    if endpoint is None:
+        return None
+    base = f"{endpoint.rstrip('/')}/{location.authority}"
+
+    def open_below(prefix: str) -> Any:
+        bound = {"s3.endpoint": f"{base}/{quote(prefix)}", "s3.path-style-access": "false"}
+        return _open_s3(location, {**options, **bound})
+
+    return open_below
 
 
 def _open_s3(location: Location, options: Mapping[str, str]) -> Any:
