@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NoReturn
+from itertools import chain
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -39,7 +40,7 @@ class _LenientShape(_Shape, rename="kebab", gc=False):
 class SnapshotList(Documents[Snapshot]):
     """A table's snapshots, in the order of its metadata."""
 
-    __slots__ = ("_positions",)
+    __slots__ = ("positions",)
 
     def __init__(
         self,
@@ -52,21 +53,21 @@ class SnapshotList(Documents[Snapshot]):
         super().__init__(kind, documents, parsed=parsed)
         if positions is None:
             positions = {document["snapshot-id"]: at for at, document in enumerate(self._documents)}
-        self._positions = positions
+        self.positions = positions
 
     def find(self, snapshot_id: int) -> Snapshot | None:
-        position = self._positions.get(snapshot_id)
+        position = self.positions.get(snapshot_id)
         return None if position is None else self.item(position)
 
     def has_id(self, snapshot_id: int) -> bool:
-        return snapshot_id in self._positions
+        return snapshot_id in self.positions
 
     def ids(self) -> Iterator[int]:
-        return (snapshot_id for snapshot_id in self._positions if isinstance(snapshot_id, int))
+        return (snapshot_id for snapshot_id in self.positions if isinstance(snapshot_id, int))
 
     def parent_id(self, snapshot_id: int) -> int | None:
         """The parent's id, without parsing either; None also for an unknown snapshot."""
-        position = self._positions.get(snapshot_id)
+        position = self.positions.get(snapshot_id)
         parent = None if position is None else self._documents[position].get("parent-snapshot-id")
         return parent if isinstance(parent, int) else None
 
@@ -76,7 +77,7 @@ class SnapshotList(Documents[Snapshot]):
             self.kind,
             (*self._documents, self.kind.to_json(item)),
             parsed={**self._parsed, position: item},
-            positions={**self._positions, item.snapshot_id: position},
+            positions={**self.positions, item.snapshot_id: position},
         )
 
     def without(self, snapshot_ids: frozenset[int]) -> SnapshotList:
@@ -93,35 +94,31 @@ def check_snapshots(
     shapes: list[_Shape]
     try:
         shapes = msgspec.convert(documents, list[_LenientShape] if limits.lenient else list[_Shape])
-        for document in documents:
-            _check_summary(document.get("summary"))
+        _check_summaries(documents)
     except (msgspec.ValidationError, TypeError) as error:
         _raise_for_wrong_one(documents, where, kind, str(error))
-    if any(
-        (shape.manifest_list is None and shape.manifests is None) or shape.snapshot_id > UNSIGNED_LONG_MAX
-        for shape in shapes
-    ):
-        _raise_for_wrong_one(documents, where, kind, "a snapshot without manifests or with an id out of range")
-    for shape in shapes:
-        if (shape.sequence_number or 0) > last_sequence_number:
-            raise MetadataCorrupt(
-                f"{where}: snapshot {shape.snapshot_id} has sequence number {shape.sequence_number}, above the table's "
-                f"last-sequence-number {last_sequence_number}",
-                where=where,
-                snapshot_id=shape.snapshot_id,
-            )
+    if any(one.manifest_list is None and one.manifests is None for one in shapes):
+        _raise_for_wrong_one(documents, where, kind, "one has neither manifest-list nor manifests")
+    if limits.lenient and any(one.snapshot_id > UNSIGNED_LONG_MAX for one in shapes):
+        _raise_for_wrong_one(documents, where, kind, "an id is out of range")
+    if max((one.sequence_number or 0 for one in shapes), default=0) > last_sequence_number:
+        wrong = max(shapes, key=lambda one: one.sequence_number or 0)
+        raise MetadataCorrupt(
+            f"{where}: snapshot {wrong.snapshot_id} has sequence number {wrong.sequence_number}, above the table's "
+            f"last-sequence-number {last_sequence_number}",
+            where=where,
+            snapshot_id=wrong.snapshot_id,
+        )
     snapshots = SnapshotList(kind, documents)
-    if len(set(snapshots.ids())) != len(documents):
+    if len(snapshots.positions) != len(documents):
         raise MetadataCorrupt(f"{where}: two snapshots have the same snapshot-id", where=where)
     return snapshots
 
 
-def _check_summary(summary: object) -> None:
-    """Raises TypeError unless the summary is missing or an object of texts; joining is the quickest way to know."""
-    if isinstance(summary, dict):
-        "".join(summary.values())
-    elif summary is not None:
-        raise TypeError("summary must be an object of texts")
+def _check_summaries(documents: tuple[Document, ...]) -> None:
+    """Raises TypeError unless every summary is missing or an object of texts; joining all is the quickest way to know."""
+    summaries: list[Any] = [found for document in documents if (found := document.get("summary")) is not None]
+    "".join(chain.from_iterable(map(dict.values, summaries)))
 
 
 def _raise_for_wrong_one(
