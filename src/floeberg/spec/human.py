@@ -118,13 +118,19 @@ def _java_number(value: float, text: str) -> str:
     sign = "-" if math.copysign(1.0, value) < 0 else ""
     if value == 0:
         return f"{sign}0.0"
-    _, digit_tuple, exponent = Decimal(text).as_tuple()
-    digits = "".join(map(str, digit_tuple))
-    point = len(digits) + int(exponent)
-    digits = digits.rstrip("0") or "0"
+    digits, point = _significant(text)
+    if len(digits) == 1:
+        # Java takes the nearest of the two-digit texts where one digit would do: 4.9E-324, not 5.0E-324.
+        digits, point = _significant(f"{value:.1e}")
     if 1e-3 <= abs(value) < 1e7:
         if point <= 0:
             return f"{sign}0.{'0' * -point}{digits}"
         padded = digits.ljust(point, "0")
         return f"{sign}{padded[:point]}.{padded[point:] or '0'}"
     return f"{sign}{digits[0]}.{digits[1:] or '0'}E{point - 1}"
+
+
+def _significant(text: str) -> tuple[str, int]:
+    """The digits without zeros at the end, and the place of the decimal point among them."""
+    _, digits, exponent = Decimal(text).as_tuple()
+    return "".join(map(str, digits)).rstrip("0"), len(digits) + int(exponent)
