@@ -1,0 +1,146 @@
+"""What every catalog can be asked. A catalog knows metadata and one compare-and-swap per table; it knows no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from floeberg.catalogs.identifiers import Identifier, Namespace
+from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.effects.protocols import Effects
+from floeberg.errors import UnsupportedFeature
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.view_metadata import ViewMetadata
+from floeberg.storage.registry import Stores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogCapabilities:
+    """What a catalog can do beyond creating, loading, committing and dropping tables."""
+
+    rename: bool
+    views: bool
+    namespace_properties: bool
+    metadata_anywhere: bool
+    """Whether a table may be registered from a metadata file outside the place where the catalog would put it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """A table as it was loaded: the pointer to commit through, and its state then."""
+
+    pointer: TablePointer
+    state: TableState
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedView:
+    """A view as it was loaded."""
+
+    identifier: Identifier
+    metadata: ViewMetadata
+    metadata_location: str | None
+
+
+class CatalogBackend(Protocol):
+    """A catalog. Names are given as Identifier and Namespace; errors name them with the catalog's own name in front."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def capabilities(self) -> CatalogCapabilities: ...
+
+    @property
+    def effects(self) -> Effects: ...
+
+    @property
+    def stores(self) -> Stores: ...
+
+    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        """Raises NamespaceAlreadyExists."""
+        ...
+
+    def drop_namespace(self, namespace: Namespace) -> None:
+        """Raises NamespaceNotFound, and InvalidInput when it is not empty."""
+        ...
+
+    def list_namespaces(self, parent: Namespace = ()) -> list[Namespace]:
+        """The namespaces directly below `parent`."""
+        ...
+
+    def namespace_exists(self, namespace: Namespace) -> bool: ...
+
+    def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
+        """Raises NamespaceNotFound."""
+        ...
+
+    def update_namespace_properties(
+        self, namespace: Namespace, *, set: Mapping[str, str], remove: Collection[str]
+    ) -> None:
+        """Raises NamespaceNotFound, and UnsupportedFeature."""
+        ...
+
+    def list_tables(self, namespace: Namespace) -> list[Identifier]:
+        """Raises NamespaceNotFound."""
+        ...
+
+    def table_exists(self, identifier: Identifier) -> bool: ...
+
+    def default_location(self, identifier: Identifier) -> str:
+        """Where a new table goes when its creator does not say."""
+        ...
+
+    def create_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
+        """Publishes a new table. Raises TableAlreadyExists, NamespaceNotFound."""
+        ...
+
+    def load_table(self, identifier: Identifier) -> LoadedTable:
+        """Raises TableNotFound."""
+        ...
+
+    def register_table(self, identifier: Identifier, metadata_location: str) -> LoadedTable:
+        """Takes over a table whose metadata file is there. Raises TableAlreadyExists."""
+        ...
+
+    def drop_table(self, identifier: Identifier) -> TableState | None:
+        """Takes a table out of the catalog and leaves its files; the last state, where it could still be read. Raises
+        TableNotFound."""
+        ...
+
+    def rename_table(self, source: Identifier, target: Identifier) -> None:
+        """Raises TableNotFound, TableAlreadyExists, NamespaceNotFound, UnsupportedFeature."""
+        ...
+
+    def list_views(self, namespace: Namespace) -> list[Identifier]: ...
+
+    def create_view(self, identifier: Identifier, metadata: ViewMetadata) -> LoadedView:
+        """Raises ViewAlreadyExists, TableAlreadyExists."""
+        ...
+
+    def load_view(self, identifier: Identifier) -> LoadedView:
+        """Raises ViewNotFound."""
+        ...
+
+    def swap_view(self, base: LoadedView, new: ViewMetadata) -> LoadedView:
+        """Raises CommitConflict, CommitUnknown."""
+        ...
+
+    def drop_view(self, identifier: Identifier) -> None:
+        """Raises ViewNotFound."""
+        ...
+
+    def rename_view(self, source: Identifier, target: Identifier) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def unsupported(catalog: str, kind: str, what: str, instead: str) -> UnsupportedFeature:
+    """The error for what a kind of catalog cannot do; raised before anything is made."""
+    return UnsupportedFeature(f"catalog {catalog}: a {kind} catalog cannot {what}; {instead}", catalog=catalog)
+
+
+def names_sorted(identifiers: Sequence[Identifier]) -> list[Identifier]:
+    """Listings come sorted, whatever the store's order."""
+    return sorted(identifiers)

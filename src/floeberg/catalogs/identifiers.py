@@ -1,0 +1,85 @@
+"""Names of namespaces, tables and views in a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from floeberg.errors import InvalidInput
+
+Namespace = tuple[str, ...]
+"""From the outermost level in; the empty tuple is the catalog itself."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Identifier:
+    """A table or view: its namespace and its name."""
+
+    namespace: Namespace
+    name: str
+
+    def __str__(self) -> str:
+        return ".".join(quote(part) for part in (*self.namespace, self.name))
+
+
+def quote(part: str) -> str:
+    """A level of a name as it is written: in backticks when it could be read otherwise."""
+    plain = part.isascii() and part.replace("_", "a").isalnum()
+    return part if plain else "`" + part.replace("`", "``") + "`"
+
+
+def split_name(text: str) -> tuple[str, ...]:
+    """The levels of a dotted name; backticks keep dots (`` db.`a.b` ``). Raises InvalidInput."""
+    parts: list[str] = []
+    current = ""
+    quoted = at_start = False
+    at = 0
+    at_start = True
+    while at < len(text):
+        char = text[at]
+        if quoted:
+            if char == "`" and text[at + 1 : at + 2] == "`":
+                current += "`"
+                at += 1
+            elif char == "`":
+                quoted = False
+            else:
+                current += char
+        elif char == "`" and at_start:
+            quoted = True
+        elif char == ".":
+            parts.append(current)
+            current, at_start = "", True
+            at += 1
+            continue
+        else:
+            current += char
+        at_start = False
+        at += 1
+    parts.append(current)
+    if quoted or any(not part for part in parts):
+        raise InvalidInput(f"{text!r} is no name; write levels as a.b.c, and in backticks what has a dot of its own")
+    return tuple(parts)
+
+
+def to_namespace(given: str | Sequence[str]) -> Namespace:
+    """A namespace from `"a.b"` or `("a", "b")`. Raises InvalidInput."""
+    parts = split_name(given) if isinstance(given, str) else tuple(given)
+    _check(parts, given)
+    return parts
+
+
+def to_identifier(given: str | Sequence[str] | Identifier) -> Identifier:
+    """A table's or view's name from `"db.t"`, `("db", "t")` or itself. Raises InvalidInput."""
+    if isinstance(given, Identifier):
+        return given
+    parts = split_name(given) if isinstance(given, str) else tuple(given)
+    _check(parts, given)
+    if len(parts) < 2:
+        raise InvalidInput(f"{given!r} names no namespace; a table is named namespace.table")
+    return Identifier(parts[:-1], parts[-1])
+
+
+def _check(parts: Sequence[str], given: object) -> None:
+    if not parts or any(not isinstance(part, str) or not part or "\0" in part for part in parts):
+        raise InvalidInput(f"{given!r} is no name: every level must be a text that is not empty")
