@@ -156,10 +156,28 @@ def _read_default(data_type: IcebergType, obj: dict[str, object], key: str, *, w
     given = obj[key]
     if given is not None and isinstance(data_type, NULL_DEFAULT_TYPES):
         raise MetadataCorrupt(f"{where}: {key} of a column of type {data_type} must be null", where=where)
+    if _nests_deeper(given, 2 * type_depth(data_type)):
+        raise MetadataCorrupt(f"{where}: {key} nests deeper than its type", where=where)
     try:
         return values.from_json(data_type, given)
     except FloebergError as error:
         raise MetadataCorrupt(f"{where}: {key}: {error}", where=where) from error
+
+
+def _nests_deeper(value: object, levels: int) -> bool:
+    """Whether JSON nests deeper than that. A list takes one level, a map two."""
+    level = [value]
+    for _ in range(levels + 1):
+        level = [child for item in level for child in _json_children(item)]
+        if not level:
+            return False
+    return bool(level)
+
+
+def _json_children(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _write_type(data_type: IcebergType) -> object:

@@ -1,0 +1,142 @@
+"""Default values (seed 002): https://iceberg.apache.org/spec/#default-values"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from floeberg.errors import InvalidInput
+from floeberg.spec import types as t
+from floeberg.spec.defaults import check_default, complete_struct, initial_value, retype, write_value
+from floeberg.spec.schema import Schema
+from floeberg.spec.schema_json import schema_from_json
+from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType
+
+POINT = StructType(
+    (
+        NestedField(2, "x", t.INT, initial_default=0, write_default=0),
+        NestedField(3, "y", t.INT, initial_default=0, write_default=0),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("point_default", "data_value", "result"),
+    [
+        (None, None, None),
+        (None, {"x": 3}, {"x": 3, "y": 0}),
+        ({}, None, {"x": 0, "y": 0}),
+        ({}, {"y": -1}, {"x": 0, "y": -1}),
+    ],
+)
+def test_the_specifications_table_of_struct_defaults(point_default, data_value, result):
+    field = NestedField(1, "point", POINT, initial_default=point_default, write_default=point_default)
+    for value in (initial_value, write_value):
+        got = value(field) if data_value is None else complete_struct(POINT, data_value, value)
+        assert got == result
+
+
+def test_seed_002_a_member_missing_from_a_structs_default_takes_its_own_default():
+    field = NestedField(1, "point", POINT, initial_default={"x": 7}, write_default={"y": 8})
+    assert initial_value(field) == {"x": 7, "y": 0}
+    assert write_value(field) == {"x": 0, "y": 8}
+
+
+def test_seed_002_struct_defaults_are_understood_in_nested_structs():
+    outer = NestedField(1, "o", StructType((NestedField(4, "p", POINT),)), initial_default={"p": {"x": 1}})
+    assert initial_value(outer) == {"p": {"x": 1, "y": 0}}
+
+
+def test_without_a_default_an_optional_column_is_null_and_a_required_one_must_be_given():
+    assert initial_value(NestedField(1, "a", t.INT)) is None
+    assert write_value(NestedField(1, "a", t.INT)) is None
+    with pytest.raises(InvalidInput, match="required and has no write default"):
+        write_value(NestedField(1, "a", t.INT, required=True))
+
+
+def test_seed_002_defaults_in_metadata_of_v2_are_understood():
+    obj = {"type": "struct", "fields": [{"id": 1, "name": "a", "required": False, "type": "int", "initial-default": 3}]}
+    assert initial_value(schema_from_json(obj).fields[0]) == 3
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_writing_a_default_other_than_null_needs_v3(version):
+    with pytest.raises(InvalidInput, match="needs format version 3"):
+        check_default(t.INT, 3, name="a", format_version=version)
+    assert check_default(t.INT, None, name="a", format_version=version) is None
+    assert check_default(t.INT, UNSET, name="a", format_version=version) is UNSET
+
+
+@pytest.mark.parametrize("data_type", [t.UNKNOWN, t.VARIANT, t.GeometryType(), t.GeographyType()])
+def test_unknown_variant_and_geo_columns_must_default_to_null(data_type):
+    with pytest.raises(InvalidInput, match="must default to null"):
+        check_default(data_type, b"", name="a", format_version=3)
+
+
+def test_a_struct_is_written_with_a_default_of_null_or_empty():
+    assert check_default(POINT, {}, name="p", format_version=3) == {}
+    with pytest.raises(InvalidInput, match=r"null or \{\}"):
+        check_default(POINT, {"x": 1}, name="p", format_version=3)
+    needy = StructType((NestedField(2, "x", t.INT, required=True),))
+    with pytest.raises(InvalidInput, match="required member 'x'"):
+        check_default(needy, {}, name="p", format_version=3)
+
+
+def test_a_default_is_checked_against_its_type_and_put_into_its_physical_form():
+    assert str(check_default(t.DecimalType(9, 2), Decimal("1.5"), name="a", format_version=3)) == "1.50"
+    assert check_default(ListType(1, t.INT), (1, None), name="a", format_version=3) == [1, None]
+    assert check_default(MapType(1, t.STRING, 2, t.INT), {"a": 1}, name="a", format_version=3) == {"a": 1}
+    for data_type, value in [
+        (t.INT, 2**31),
+        (t.INT, True),
+        (t.STRING, 1),
+        (t.DATE, "2020-01-01"),
+        (ListType(1, t.INT), 3),
+    ]:
+        with pytest.raises(InvalidInput, match="the default is wrong"):
+            check_default(data_type, value, name="a", format_version=3)
+    with pytest.raises(InvalidInput, match="holds structs"):
+        check_default(ListType(1, POINT), [], name="a", format_version=3)
+
+
+def test_seed_002_adding_a_field_sets_both_defaults_and_only_the_write_default_changes():
+    base = Schema(NestedField(1, "id", t.INT))
+    added = SchemaUpdate(base, format_version=3).add_column("n", t.INT, required=True, default=5).apply()
+    assert (added.fields[1].initial_default, added.fields[1].write_default) == (5, 5)
+    changed = SchemaUpdate(added, format_version=3).update_default("n", 6).apply()
+    assert (changed.fields[1].initial_default, changed.fields[1].write_default) == (5, 6)
+    dropped = SchemaUpdate(changed, format_version=3).drop_default("n").apply()
+    assert (dropped.fields[1].initial_default, dropped.fields[1].write_default) == (5, UNSET)
+
+
+def test_seed_002_a_required_field_is_added_with_defaults_that_are_not_null():
+    base = Schema(NestedField(1, "id", t.INT))
+    for default in (UNSET, None):
+        with pytest.raises(InvalidInput, match="without a default"):
+            SchemaUpdate(base, format_version=3).add_column("n", t.INT, required=True, default=default)
+
+
+def test_seed_002_an_optional_field_may_be_added_with_explicit_null_defaults():
+    base = Schema(NestedField(1, "id", t.INT))
+    v3 = SchemaUpdate(base, format_version=3).add_column("n", t.INT, default=None).apply()
+    assert (v3.fields[1].initial_default, v3.fields[1].write_default) == (None, None)
+    v2 = SchemaUpdate(base, format_version=2).add_column("n", t.INT, default=None).apply()
+    assert v2.fields[1].initial_default is UNSET
+
+
+def test_a_structs_default_follows_its_members_through_rename_and_drop():
+    field = NestedField(1, "p", POINT, initial_default={"x": 1, "y": 2})
+    renamed = StructType((NestedField(3, "why", t.INT),))
+    assert retype(field, renamed).initial_default == {"why": 2}
+    evolved = SchemaUpdate(Schema(field), format_version=3).rename_column("p.x", "ex").drop_column("p.y").apply()
+    assert evolved.fields[0].initial_default == {"ex": 1}
+
+
+def test_a_structs_default_follows_its_members_inside_lists_and_maps():
+    renamed = StructType((NestedField(2, "ex", t.INT), NestedField(3, "y", t.INT)))
+    many = NestedField(1, "l", ListType(9, POINT), initial_default=[{"x": 1}, None])
+    assert retype(many, ListType(9, renamed)).initial_default == [{"ex": 1}, None]
+    pairs = NestedField(1, "m", MapType(8, t.STRING, 9, POINT), initial_default={"k": {"x": 1}})
+    assert retype(pairs, MapType(8, t.STRING, 9, renamed)).initial_default == {"k": {"ex": 1}}
