@@ -22,6 +22,10 @@ ZSTD_WINDOW_LOG_MAX: Final = 27
 _CHECKSUM_REST: Final = 4
 """Some Avro writers cut a zlib stream's head off and leave its checksum, or part of it, behind."""
 
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+_LZ4_BLOCK_BYTES: Final = 4 * 1024 * 1024
+_LZ4_MAX_RATIO: Final = 256
+
 _AVRO_CODECS: Final = {
     "null": "null",
     "uncompressed": "null",
@@ -71,7 +75,7 @@ def compress_avro_block(codec: str, data: bytes, level: int | None = None) -> by
         case "null":
             return data
         case "deflate":
-            packer = zlib.compressobj(9 if level is None else level, zlib.DEFLATED, -15)
+            packer = zlib.compressobj(6 if level is None else level, zlib.DEFLATED, -15)
             return packer.compress(data) + packer.flush()
         case "snappy":
             return bytes(cramjam.snappy.compress_raw(data)) + struct.pack(">I", zlib.crc32(data))
@@ -133,26 +137,56 @@ def zstd_compress(data: bytes) -> bytes:
 
 
 def unlz4(data: bytes | memoryview, max_bytes: int) -> bytes:
-    """One LZ4 frame. The size that its header states bounds the output, so one is required, as Puffin says."""
-    stated = lz4_content_size(data)
-    if stated is None:
-        raise CorruptStream("the LZ4 frame does not state its content size")
-    if stated > max_bytes:
+    """One LZ4 frame, with or without its content size in the header."""
+    stated = _lz4_content_size(data)
+    if stated is not None and stated > max_bytes:
         raise _too_large(max_bytes)
-    output = bytearray(stated)
+    room = min(max_bytes, len(data) * _LZ4_MAX_RATIO) if stated is None else stated
+    output = bytearray(room)
     try:
-        written = cramjam.lz4.decompress_into(bytes(data), output) if stated else 0
-    except cramjam.DecompressionError as error:
-        raise CorruptStream(f"not an LZ4 frame ({error})") from error
-    if written != stated:
+        written = cramjam.lz4.decompress_into(bytes(data), output)
+    except (cramjam.DecompressionError, ValueError) as error:
+        raise CorruptStream(f"not an LZ4 frame, or more than {room} bytes in it ({error})") from error
+    if stated is not None and written != stated:
         raise CorruptStream(f"the LZ4 frame holds {written} bytes, its header says {stated}")
-    return bytes(output)
+    return bytes(memoryview(output)[:written])
 
 
-def lz4_content_size(data: bytes | memoryview) -> int | None:
+def lz4_compress(data: bytes) -> bytes:
+    """One LZ4 frame of independent blocks, with the content size that Puffin requires."""
+    descriptor = struct.pack("<BBQ", 0x68, 0x70, len(data))
+    out = [_LZ4_MAGIC, descriptor, bytes([_xxh32_short(descriptor) >> 8 & 0xFF])]
+    for start in range(0, len(data), _LZ4_BLOCK_BYTES):
+        plain = data[start : start + _LZ4_BLOCK_BYTES]
+        packed = bytes(cramjam.lz4.compress_block(plain, store_size=False))
+        if len(packed) < len(plain):
+            out += (struct.pack("<I", len(packed)), packed)
+        else:
+            out += (struct.pack("<I", len(plain) | 0x80000000), plain)
+    out.append(bytes(4))
+    return b"".join(out)
+
+
+def _xxh32_short(data: bytes) -> int:
+    """xxHash-32 with seed 0 of less than 16 bytes, which is all that an LZ4 frame's header needs."""
+    mask = 0xFFFFFFFF
+    hashed = (374761393 + len(data)) & mask
+    whole = len(data) // 4 * 4
+    for (word,) in struct.iter_unpack("<I", data[:whole]):
+        hashed = (hashed + word * 3266489917) & mask
+        hashed = ((hashed << 17 | hashed >> 15) & mask) * 668265263 & mask
+    for byte in data[whole:]:
+        hashed = (hashed + byte * 374761393) & mask
+        hashed = ((hashed << 11 | hashed >> 21) & mask) * 2654435761 & mask
+    hashed = (hashed ^ hashed >> 15) * 2246822519 & mask
+    hashed = (hashed ^ hashed >> 13) * 3266489917 & mask
+    return hashed ^ hashed >> 16
+
+
+def _lz4_content_size(data: bytes | memoryview) -> int | None:
     """The content size in an LZ4 frame's header. Raises CorruptStream if this is no LZ4 frame."""
     head = bytes(data[:15])
-    if len(head) < 7 or head[:4] != b"\x04\x22\x4d\x18" or head[4] >> 6 != 1:
+    if len(head) < 7 or head[:4] != _LZ4_MAGIC or head[4] >> 6 != 1:
         raise CorruptStream("not an LZ4 frame")
     if not head[4] & 0x08:
         return None

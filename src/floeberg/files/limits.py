@@ -24,7 +24,7 @@ class DecodeLimits:
     max_schema_depth: int = 32
     max_blobs: int = 1_000_000
     max_footer_bytes: int = 256 * MIB
-    max_positions: int = 2_000_000_000
+    max_positions: int = 256_000_000
 
     def output_bytes(self, compressed_bytes: int) -> int:
         """The most that this many compressed bytes may decompress to."""
