@@ -6,7 +6,7 @@ Every length and count is checked against what remains before anything is sliced
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -143,9 +143,14 @@ def _blocks(data: bytes, header: Header) -> Iterator[tuple[int, memoryview]]:
 
 
 def write_container(
-    schema_json: bytes, records: Iterator[bytes], *, metadata: Mapping[str, str], codec: str, level: int | None = None
+    schema_json: bytes,
+    blocks: Iterable[tuple[int, bytes]],
+    *,
+    metadata: Mapping[str, str],
+    codec: str,
+    level: int | None = None,
 ) -> bytes:
-    """A container of encoded records, in blocks of about `BLOCK_BYTES`. The same input gives the same bytes: the sync
+    """A container of blocks of encoded records, each with its count. The same input gives the same bytes: the sync
     marker is a digest of the header. `codec` is an Avro name."""
     pairs = {"avro.schema": schema_json, **{k: v.encode() for k, v in metadata.items()}, "avro.codec": codec.encode()}
     head = bytearray(MAGIC + encode_long(len(pairs)))
@@ -154,22 +159,24 @@ def write_container(
     head += b"\x00"
     sync = hashlib.blake2b(head, digest_size=SYNC_BYTES).digest()
     out = [bytes(head), sync]
+    for count, block in blocks:
+        packed = compress_avro_block(codec, block, level)
+        out += (encode_long(count), encode_long(len(packed)), packed, sync)
+    return b"".join(out)
+
+
+def blocked(records: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Records in blocks of about `BLOCK_BYTES`."""
     block: list[bytes] = []
     held = 0
     for record in records:
         block.append(record)
         held += len(record)
         if held >= BLOCK_BYTES:
-            out += _block(block, sync, codec, level)
+            yield len(block), b"".join(block)
             block, held = [], 0
     if block:
-        out += _block(block, sync, codec, level)
-    return b"".join(out)
-
-
-def _block(records: list[bytes], sync: bytes, codec: str, level: int | None) -> tuple[bytes, ...]:
-    packed = compress_avro_block(codec, b"".join(records), level)
-    return encode_long(len(records)), encode_long(len(packed)), packed, sync
+        yield len(block), b"".join(block)
 
 
 def _header_bytes(data: bytes, offset: int, limits: DecodeLimits) -> tuple[bytes, int]:

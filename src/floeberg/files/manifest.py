@@ -14,7 +14,7 @@ import msgspec
 import polars as pl
 
 from floeberg.errors import InvalidInput, ManifestCorrupt, UnsupportedFeature
-from floeberg.files.avro_container import Header, read_header, write_container
+from floeberg.files.avro_container import Header, blocked, read_header, write_container
 from floeberg.files.avro_schemas import manifest_entry_schema
 from floeberg.files.compression import avro_codec
 from floeberg.files.frame import manifest_frame
@@ -80,16 +80,17 @@ class WrittenManifest:
     min_sequence_number: int | None
     partitions: tuple[FieldSummary, ...]
 
-    def to_manifest_file(self, manifest_path: str) -> ManifestFile:
-        """The manifest as a list describes it, its sequence numbers unassigned until a commit assigns them."""
+    def to_manifest_file(self, manifest_path: str, sequence_number: int = UNASSIGNED_SEQUENCE_NUMBER) -> ManifestFile:
+        """The manifest as a list describes it, its sequence numbers unassigned until a commit assigns them. Without a
+        live entry that has a sequence number, the least one will be the commit's."""
         least = self.min_sequence_number
         return ManifestFile(
             manifest_path=manifest_path,
             manifest_length=len(self.data),
             partition_spec_id=self.partition_spec_id,
             content=self.content,
-            sequence_number=UNASSIGNED_SEQUENCE_NUMBER,
-            min_sequence_number=UNASSIGNED_SEQUENCE_NUMBER if least is None else least,
+            sequence_number=sequence_number,
+            min_sequence_number=sequence_number if least is None else least,
             added_snapshot_id=self.snapshot_id,
             added_files_count=self.added_files_count,
             existing_files_count=self.existing_files_count,
@@ -120,7 +121,7 @@ def entries(frame: pl.DataFrame, partition_type: StructType) -> list[ManifestEnt
     columns |= {name: _tuples(frame.get_column(name)) for name in _LISTS}
     columns["content"] = [_CONTENTS[number] for number in frame.get_column("content").to_list()]
     columns["file_format"] = _formats(frame.get_column("file_format"))
-    columns["partition"] = _partitions(frame.get_column("partition"), partition_type)
+    columns["partition"] = list(partition_tuples(frame.get_column("partition"), partition_type))
     columns["spec_id"] = frame.get_column("spec_id").to_list()
     names = list(columns)
     data_files = (
@@ -163,8 +164,8 @@ def write_manifest(
     records = (encode(tally.counted(entry)) for entry in manifest_entries)
     data = write_container(
         msgspec.json.encode(manifest_entry_schema(partition_type, format_version)),
-        records,
-        metadata=_metadata(schema, spec, format_version, content),
+        blocked(records),
+        metadata=manifest_metadata(schema, spec, format_version, content),
         codec=avro_codec(codec),
         level=level,
     )
@@ -239,7 +240,10 @@ class _Tally:
         )
 
 
-def _metadata(schema: Schema, spec: PartitionSpec, format_version: int, content: ManifestContent) -> dict[str, str]:
+def manifest_metadata(
+    schema: Schema, spec: PartitionSpec, format_version: int, content: ManifestContent
+) -> dict[str, str]:
+    """The key-value metadata of a manifest, `schema-id` included, which the reference leaves out."""
     metadata = {
         "schema": msgspec.json.encode(schema_to_json(schema)).decode(),
         "schema-id": str(schema.schema_id),
@@ -285,7 +289,8 @@ def _formats(series: pl.Series) -> list[object]:
         ) from error
 
 
-def _partitions(series: pl.Series, partition_type: StructType) -> list[object]:
+def partition_tuples(series: pl.Series, partition_type: StructType) -> list[tuple[object, ...]]:
+    """The physical values of a frame's `partition` column, in the spec's order."""
     if not len(partition_type):
         return [()] * len(series)
     columns = [

@@ -104,11 +104,18 @@ def is_field(field: WireField, field_id: int, name: str) -> bool:
 
 def check_kind(column: Column, wire: WireType) -> None:
     """Raises ManifestCorrupt unless values of that shape can be cast to the column's dtype."""
-    if not wire.is_empty and not _castable(physical_dtype(wire), column.dtype):
+    if not wire.is_empty and (not _castable(physical_dtype(wire), column.dtype) or _has_nullable_items(wire)):
         raise ManifestCorrupt(
             f"column {column.name} (field id {column.field_id}) has Avro type {wire.kind}, which is not {column.dtype}",
             column=column.name,
         )
+
+
+def _has_nullable_items(wire: WireType) -> bool:
+    """Whether a list of numbers, or the pairs of a map, may hold null, which nothing in a manifest does."""
+    if wire.item is None:
+        return False
+    return wire.item.null_index is not None or any(field.type.null_index is not None for field in wire.item.fields)
 
 
 def _castable(found: pl.DataType, wanted: pl.DataType) -> bool:

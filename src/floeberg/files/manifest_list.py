@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from floeberg.errors import InvalidInput, ManifestCorrupt
-from floeberg.files.avro_container import encode_long, read_body, read_header, write_container
+from floeberg.files.avro_container import blocked, encode_long, read_body, read_header, write_container
 from floeberg.files.avro_decode import Decoder, decode_columns
 from floeberg.files.avro_encode import encode_optional_bytes, encode_optional_long, encode_text, long_bytes
 from floeberg.files.avro_schemas import manifest_list_schema
@@ -79,7 +79,7 @@ def write_manifest_list(
     metadata["format-version"] = str(format_version)
     schema = msgspec.json.encode(manifest_list_schema(format_version))
     records = _encode_v1(manifests) if format_version == 1 else _encode(manifests, format_version)
-    return write_container(schema, records, metadata=metadata, codec=avro_codec(codec))
+    return write_container(schema, blocked(records), metadata=metadata, codec=avro_codec(codec))
 
 
 def _layout(fields: Sequence[WireField]) -> tuple[dict[str, WireType], dict[str, Column]]:
