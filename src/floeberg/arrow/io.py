@@ -54,11 +54,11 @@ class FileSink:
     def tell(self) -> int:
         return int(self.stream.tell())
 
-    def close(self) -> int:
-        """Writes the file; its size in bytes."""
+    def close(self) -> pa.Buffer:
+        """Writes the file; its content."""
         buffer = self.stream.getvalue()
         self._store.write(self.location, buffer.to_pybytes())
-        return int(buffer.size)
+        return buffer
 
     def abort(self) -> None:
         self.stream.close()

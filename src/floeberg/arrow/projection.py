@@ -55,19 +55,20 @@ class Projection:
         *,
         location: str,
         constants: Mapping[int, object] | None = None,
+        resolver: type[Resolver] | None = None,
     ) -> None:
         self.schema = arrow_schema(schema)
         self._targets = schema.fields
         self._location = location
-        resolver = _Resolver(location, constants or {})
-        self._sources = [resolver.source(fields, target, path="") for target in schema.fields]
+        found = (resolver or Resolver)(location, constants or {})
+        self._sources = [found.source(fields, target, path="") for target in schema.fields]
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch as the file gives it, projected."""
         arrays = []
         for target, source in zip(self._targets, self._sources, strict=True):
             try:
-                arrays.append(_column(source, batch))
+                arrays.append(column_of(source, batch))
             except (pa.ArrowException, OverflowError) as error:
                 raise DataFileCorrupt(
                     f"{self._location}: column {target.name!r} cannot be read as {target.type}: {error}",
@@ -84,7 +85,8 @@ def _without_columns(rows: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([])))
 
 
-def _column(source: Source, batch: pa.RecordBatch) -> pa.Array:
+def column_of(source: Source, batch: pa.RecordBatch) -> pa.Array:
+    """A projected column of a batch."""
     if source.index is None:
         assert source.make is not None
         return source.make(batch.num_rows)
@@ -92,7 +94,7 @@ def _column(source: Source, batch: pa.RecordBatch) -> pa.Array:
     return array if source.convert is None else source.convert(array)
 
 
-class _Resolver:
+class Resolver:
     """Finds each target field in the file and how to turn what is there into it."""
 
     def __init__(self, location: str, constants: Mapping[int, object]) -> None:
@@ -101,19 +103,24 @@ class _Resolver:
 
     def source(self, fields: Sequence[FileField], target: NestedField, *, path: str) -> Source:
         data_type = target.type
-        if isinstance(data_type, UnknownType):
-            return Source(None, make=lambda length: pa.nulls(length))
-        found = find_child(fields, target, location=self._location, path=path)
+        found = self.find(fields, target, path=path)
         if found is not None:
             index = next(i for i, field in enumerate(fields) if field is found)
             return Source(index, convert=self.convert(found, data_type, path=f"{path}{target.name}"))
         if target.field_id in self._constants:
             value = self._constants[target.field_id]
         else:
-            value = self._default(target, path=path)
+            value = self.default(target, path=path)
         return Source(None, make=lambda length: repeat(value, data_type, length))
 
-    def _default(self, target: NestedField, *, path: str) -> object:
+    def find(self, fields: Sequence[FileField], target: NestedField, *, path: str) -> FileField | None:
+        """The file's field for a target; an unknown column is never read, whatever lies there."""
+        if isinstance(target.type, UnknownType):
+            return None
+        return find_child(fields, target, location=self._location, path=path)
+
+    def default(self, target: NestedField, *, path: str) -> object:
+        """The value of a column that is not there."""
         try:
             value = default_of(target, kind="initial_default")
         except FloebergError as error:
@@ -130,6 +137,8 @@ class _Resolver:
     def convert(self, field: FileField, target: IcebergType, *, path: str) -> Convert | None:
         """How to turn an array of the file's field into the target type; None when it is that already."""
         match target:
+            case UnknownType():
+                return self.converter(field.type, target)
             case VariantType() if field.is_struct:
                 return lambda array: variant_array(plain(array), location=self._location, column=path)
             case StructType() if field.is_struct:
@@ -141,12 +150,17 @@ class _Resolver:
             case MapType() if len(field.children) == 1 and len(field.children[0].children) == 2:
                 return self._map_of_pairs(field, target, path=path)
         if not field.children and not target.is_nested:
-            convert = converter_for(field.type, target)
+            convert = self.converter(field.type, target)
             if convert is not None:
                 return lambda array: convert(plain(array))
-        raise self._mismatch(field, target, path)
+        raise self.mismatch(field, target, path)
 
-    def _mismatch(self, field: FileField, target: IcebergType, path: str) -> DataFileCorrupt:
+    def converter(self, source: pa.DataType, target: IcebergType) -> Convert | None:
+        """How a primitive array becomes another."""
+        return converter_for(source, target)
+
+    def mismatch(self, field: FileField, target: IcebergType, path: str) -> FloebergError:
+        """What to raise when there is no way."""
         return DataFileCorrupt(
             f"{self._location}: column {path!r} is {field.type} in the file and cannot be read as {target}",
             location=self._location,

@@ -1,0 +1,49 @@
+"""Rebuilds arrays of any depth with other leaves: what file formats need whose types are not Arrow's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from floeberg.spec.types import IcebergType, ListType, MapType, NestedField, StructType
+
+Leaf: TypeAlias = Callable[[pa.Array, IcebergType], pa.Array]
+MakeField: TypeAlias = Callable[[NestedField], pa.Field]
+
+
+def map_leaves(array: pa.Array, data_type: IcebergType, *, leaf: Leaf, make_field: MakeField) -> pa.Array:
+    """An array whose primitive parts went through `leaf`, under the fields that `make_field` gives."""
+
+    def walk(child: pa.Array, kind: IcebergType) -> pa.Array:
+        return map_leaves(child, kind, leaf=leaf, make_field=make_field)
+
+    match data_type:
+        case StructType():
+            fields = [make_field(member) for member in data_type.members]
+            if not fields:
+                return array
+            children = [walk(array.field(i), member.type) for i, member in enumerate(data_type.members)]
+            mask = array.is_null() if array.null_count else None
+            return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+        case ListType():
+            values = walk(array.values, data_type.element_type)
+            return _relist(array, pa.list_(make_field(data_type.element)), values)
+        case MapType():
+            fields = [make_field(data_type.key), make_field(data_type.value)]
+            children = [walk(array.keys, data_type.key_type), walk(array.items, data_type.value_type)]
+            entries = pa.StructArray.from_arrays(children, fields=fields)
+            return _relist(array, pa.map_(*fields), entries)
+    return leaf(array, data_type)
+
+
+def _relist(array: pa.Array, data_type: pa.DataType, child: pa.Array) -> pa.Array:
+    return pa.Array.from_buffers(
+        data_type,
+        len(array),
+        array.buffers()[:2],
+        null_count=array.null_count,
+        offset=array.offset,
+        children=[child],
+    )
