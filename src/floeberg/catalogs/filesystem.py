@@ -107,7 +107,9 @@ class FilesystemCatalog:
     def drop_namespace(self, namespace: Namespace) -> None:
         self._require_namespace(namespace)
         folder = self._folder(namespace)
-        inside = [info.location for info in self._store.list(folder) if not info.location.endswith(f"/{NAMESPACE_MARKER}")]
+        inside = [
+            info.location for info in self._store.list(folder) if not info.location.endswith(f"/{NAMESPACE_MARKER}")
+        ]
         if inside or self.list_namespaces(namespace):
             raise InvalidInput(
                 f"namespace {self._shown('.'.join(namespace))} is not empty; drop its tables first (their data files count)"
@@ -157,7 +159,9 @@ class FilesystemCatalog:
         self._require_namespace(namespace)
         folder = self._folder(namespace)
         return sorted(
-            Identifier(namespace, name) for name in self._store.list_folders(folder) if self._is_table(join(folder, name))
+            Identifier(namespace, name)
+            for name in self._store.list_folders(folder)
+            if self._is_table(join(folder, name))
         )
 
     def table_exists(self, identifier: Identifier) -> bool:
@@ -167,7 +171,10 @@ class FilesystemCatalog:
         location = self.default_location(identifier)
         if metadata.location.rstrip("/") != location:
             raise unsupported(
-                self._name, KIND, f"put table {identifier} at {metadata.location}", "leave its location out, or use a SQL catalog"
+                self._name,
+                KIND,
+                f"put table {identifier} at {metadata.location}",
+                "leave its location out, or use a SQL catalog",
             )
         if "write.metadata.path" in metadata.properties:
             raise unsupported(self._name, KIND, "keep metadata elsewhere (write.metadata.path)", "leave it out")
@@ -309,7 +316,9 @@ class FilesystemPointer:
         if found == content:
             return
         if found is not None:
-            raise CommitConflict(f"table {self.identifier}: another commit took {location}", table=self.identifier) from failed
+            raise CommitConflict(
+                f"table {self.identifier}: another commit took {location}", table=self.identifier
+            ) from failed
         raise CommitUnknown(
             f"table {self.identifier}: {location} may or may not appear ({failed})", table=self.identifier
         ) from failed
