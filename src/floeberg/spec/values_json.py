@@ -217,6 +217,16 @@ def _instant(data_type: IcebergType, value: object) -> str:
     return temporal.format_timestamp(value, unit=unit, zoned=zoned)
 
 
+def _date(data_type: IcebergType, value: object) -> str:
+    assert isinstance(value, int)
+    return temporal.format_date(value)
+
+
+def _time(data_type: IcebergType, value: object) -> str:
+    assert isinstance(value, int)
+    return temporal.format_time(value)
+
+
 def _wkt(data_type: IcebergType, value: object) -> str:
     assert isinstance(value, bytes)
     return wkt_from_wkb(value)
@@ -238,8 +248,8 @@ _WRITERS: Final[dict[type[IcebergType], _Convert]] = {
     FloatType: _number,
     DoubleType: _number,
     DecimalType: lambda _, value: f"{value:f}",
-    DateType: lambda _, value: temporal.format_date(int(str(value))),
-    TimeType: lambda _, value: temporal.format_time(int(str(value))),
+    DateType: _date,
+    TimeType: _time,
     **dict.fromkeys(_TIMESTAMPS, _instant),
     StringType: _same,
     UuidType: lambda _, value: str(value),
