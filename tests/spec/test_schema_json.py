@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from strategies.schemas import data_types, schemas
 
 from floeberg.errors import InvalidInput, LimitExceeded, MetadataCorrupt
 from floeberg.spec import types as t
@@ -16,6 +15,7 @@ from floeberg.spec.schema import MAX_COLUMN_FIELD_ID, MAX_SCHEMA_DEPTH, Schema
 from floeberg.spec.schema_json import schema_from_json, schema_to_json, type_from_json, type_to_json
 from floeberg.spec.schema_projection import IdCounter, assign_fresh_type_ids
 from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType
+from strategies.schemas import data_types, schemas
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies.schemas import schemas
 
 from floeberg.errors import InvalidInput
 from floeberg.spec import types as t
@@ -18,6 +17,7 @@ from floeberg.spec.schema_projection import (
     select,
 )
 from floeberg.spec.types import ListType, MapType, NestedField, StructType
+from strategies.schemas import schemas
 
 LOCATION = StructType((NestedField(7, "lat", t.FLOAT, required=True), NestedField(8, "long", t.FLOAT)))
 SCHEMA = Schema(

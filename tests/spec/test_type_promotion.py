@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from strategies.schemas import V3_PRIMITIVES
 
 from floeberg.errors import InvalidInput
 from floeberg.spec import types as t
 from floeberg.spec.promotion import can_promote, changes_partition_values, promote_value, refusal
+from strategies.schemas import V3_PRIMITIVES
 
 ALLOWED_ALWAYS = {(t.INT, t.LONG), (t.FLOAT, t.DOUBLE)}
 ALLOWED_IN_V3 = {(t.DATE, t.TIMESTAMP), (t.DATE, t.TIMESTAMP_NS)} | {(t.UNKNOWN, other) for other in V3_PRIMITIVES}
