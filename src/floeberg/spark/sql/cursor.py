@@ -23,7 +23,7 @@ class UnresolvedIdentifier(InvalidInput):
 class Cursor:
     """Reads tokens one after another; errors name the place, and what was expected there."""
 
-    __slots__ = ("_marks", "_parameters_before", "args", "index", "nesting", "sql", "tokens")
+    __slots__ = ("_marks", "_parameters_before", "args", "index", "nesting", "owned", "sql", "tokens")
 
     def __init__(self, sql: str, *, tokens: list[Token] | None = None, args: Args = None) -> None:
         self.sql = sql
@@ -31,6 +31,7 @@ class Cursor:
         self.args = args
         self.index = 0
         self._parameters_before = 0
+        self.owned = False  # whether the statement is known to be about something of ours
         self.nesting = 0
         self._marks: dict[int, int] | None = None
 

@@ -14,7 +14,7 @@ QUERY_STARTS: Final = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
 _CLAUSES: Final = words(
     "FROM WHERE HAVING LIMIT OFFSET WINDOW QUALIFY UNION EXCEPT MINUS SETMINUS INTERSECT "
     "JOIN INNER CROSS LEFT RIGHT FULL SEMI ANTI NATURAL LATERAL PIVOT UNPIVOT TABLESAMPLE ON USING "
-    "GROUP ORDER SORT CLUSTER DISTRIBUTE SELECT INSERT WHEN"
+    "GROUP ORDER SORT CLUSTER DISTRIBUTE SELECT INSERT WHEN THEN"
 )
 _WITH_BY: Final = frozenset({"GROUP", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE"})
 _JOIN_WORDS: Final = frozenset({"JOIN", "OUTER", "SEMI", "ANTI", "INNER", "CROSS", "LEFT", "RIGHT", "FULL", "NATURAL"})
@@ -91,12 +91,13 @@ class ExpressionScan:
             whole.subqueries.extend(part.subqueries)
         return whole
 
-    def expression(self) -> Expression:
-        """From the cursor to the comma, clause or closing parenthesis that ends it."""
+    def expression(self, *, before_query: bool = False) -> Expression:
+        """From the cursor to the comma, clause or closing parenthesis that ends it; with `before_query`, also to the
+        query that may follow it."""
         cursor = self.cursor
         found = Expression(cursor.index, cursor.index)
         cases = 0
-        while not self._ends(found.first, cases):
+        while not self._ends(found.first, cases) and not (before_query and self._at_query(found.first)):
             token = cursor.token
             if token.upper == "CASE":
                 cases += 1
@@ -136,9 +137,20 @@ class ExpressionScan:
         upper = token.upper
         if token.kind is Kind.END or upper in (",", ")", ";", "|>"):
             return True
-        if upper not in _CLAUSES or cursor.index == first or (cases and upper == "WHEN"):
+        if upper not in _CLAUSES or cursor.index == first or (cases and upper in ("WHEN", "THEN")):
             return False
         return self._operand_ended() and self._starts_clause(upper)
+
+    def _at_query(self, first: int) -> bool:
+        cursor = self.cursor
+        after = cursor.peek()
+        follows = (
+            (cursor.at("VALUES") and after.upper == "(")
+            or (cursor.at("TABLE") and after.is_name)
+            or (cursor.at("WITH") and after.is_name)
+            or (cursor.at("(") and starts_query(cursor, cursor.index))
+        )
+        return follows and cursor.index > first and self._operand_ended()
 
     def _operand_ended(self) -> bool:
         previous = self.cursor.tokens[self.cursor.index - 1]
@@ -165,6 +177,8 @@ class ExpressionScan:
             return after.upper in ("(", "INCLUDE", "EXCLUDE", "SYSTEM")
         if upper == "WHEN":
             return after.upper in ("MATCHED", "NOT")
+        if upper == "THEN":
+            return after.upper in ("UPDATE", "DELETE", "INSERT")
         if upper == "INSERT":
             return after.upper in ("INTO", "OVERWRITE")
         if upper == "WINDOW":

@@ -48,7 +48,7 @@ class QueryParser(RelationParser):
         return query
 
     def _query(self) -> Query:
-        recursive, ctes = self._ctes()
+        recursive, ctes = self.with_clause()
         query = Query(ctes, self._term(), recursive=recursive)
         while True:
             if self._tail(query):
@@ -59,7 +59,8 @@ class QueryParser(RelationParser):
                 continue
             return query
 
-    def _ctes(self) -> tuple[bool, list[Cte]]:
+    def with_clause(self) -> tuple[bool, list[Cte]]:
+        """The common table expressions at the cursor, and whether they may be recursive."""
         cursor = self.cursor
         if not cursor.accept("WITH"):
             return False, []

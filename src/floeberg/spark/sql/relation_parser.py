@@ -117,7 +117,7 @@ class RelationParser(ExpressionScan):
             return self._stream()
         if self._at_function():
             return self._function()
-        return self._table()
+        return self.named_relation()
 
     def value_rows(self) -> Expression:
         """VALUES rows in FROM end where the commas do; a relation follows a comma too, so look for a row."""
@@ -241,7 +241,29 @@ class RelationParser(ExpressionScan):
         name = self.cursor.multipart("a table's name")
         return TableRelation(name, start, name.end, name.end, form=form)
 
-    def _table(self) -> TableRelation:
+    def table_without_alias(self) -> Relation:
+        """A table or a placeholder, with the cursor before any alias."""
+        if self.cursor.at_kind(Kind.PLACEHOLDER):
+            self.cursor.advance()
+            return OpaqueRelation()
+        if self._at_function():
+            raise self.cursor.error("a function cannot be the source here", hint="write (SELECT * FROM f(…)) AS name")
+        table = self._named_table()
+        table.alias_at = self.cursor.last_end
+        return table
+
+    def named_relation(self) -> TableRelation:
+        """A table by name, with all that may follow it."""
+        table = self._named_table()
+        cursor = self.cursor
+        table.sampled = self._sample()
+        if cursor.accept("WATERMARK"):
+            raise cursor.error("WATERMARK is not supported here")
+        table.alias_at = cursor.last_end
+        table.alias = self.alias()
+        return table
+
+    def _named_table(self) -> TableRelation:
         cursor = self.cursor
         name = cursor.multipart("a table's name")
         table = TableRelation(name, name.start, name.end, name.end)
@@ -249,11 +271,6 @@ class RelationParser(ExpressionScan):
         if cursor.at("WITH", "("):
             table.options = self._options()
         table.end = cursor.last_end
-        table.sampled = self._sample()
-        if cursor.accept("WATERMARK"):
-            raise cursor.error("WATERMARK is not supported here")
-        table.alias_at = cursor.last_end
-        table.alias = self.alias()
         return table
 
     def _time_travel(self) -> TimeTravel | None:

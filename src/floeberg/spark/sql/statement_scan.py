@@ -8,15 +8,19 @@ from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.sql.cursor import Cursor, UnresolvedIdentifier
 from floeberg.spark.sql.expression_scan import QUERY_STARTS, starts_query
 from floeberg.spark.sql.lexer import Kind, line_and_column, words
-from floeberg.spark.sql.names import Name, display_name
+from floeberg.spark.sql.names import display_name
 from floeberg.spark.sql.query_nodes import Query, TableRelation
 from floeberg.spark.sql.query_parser import QueryParser
 from floeberg.spark.sql.scopes import ScopeWalk
 
 # Words after which a query may start in a script or in a statement that takes one.
 _BEFORE_QUERY: Final = words("; ( BEGIN THEN ELSE DO AS LOOP REPEAT RETURN = : DEFAULT IMMEDIATE )")
+_BEFORE_TABLE: Final = words(
+    "INTO OVERWRITE CREATE REPLACE EXTERNAL DROP ALTER TRUNCATE REFRESH CACHE LAZY UNCACHE ANALYZE ON REPAIR DESCRIBE DESC"
+)
 _READS: Final = words("FROM JOIN USING")
 _WRITES: Final = words("INTO UPDATE OVERWRITE")
+_BEFORE_OBJECT: Final = words("CREATE REPLACE EXTERNAL DROP ALTER TRUNCATE")
 _OBJECTS: Final = words("TABLE VIEW NAMESPACE DATABASE SCHEMA")
 
 
@@ -31,14 +35,19 @@ def scan_statement(cursor: Cursor, walk: ScopeWalk) -> None:
             walk.query(query)
             continue
         token = cursor.advance()
-        if token.upper in _WRITES or token.upper in _OBJECTS or (token.upper == "FROM" and _deletes(cursor)):
+        if _is_target(cursor):
             _refuse_target(cursor, walk)
         elif token.upper in _READS and cursor.token.is_name:
             _single_name(cursor, walk)
 
 
-def _deletes(cursor: Cursor) -> bool:
-    return cursor.index > 1 and cursor.tokens[cursor.index - 2].upper == "DELETE"
+def _is_target(cursor: Cursor) -> bool:
+    """Whether the word just read stands before the name of what the statement changes."""
+    word = cursor.tokens[cursor.index - 1].upper
+    previous = cursor.tokens[cursor.index - 2].upper if cursor.index > 1 else ""
+    if word == "FROM":
+        return previous == "DELETE"
+    return word in _WRITES or (word in _OBJECTS and previous in _BEFORE_OBJECT)
 
 
 def _query_here(cursor: Cursor) -> Query | None:
@@ -49,6 +58,7 @@ def _query_here(cursor: Cursor) -> Query | None:
         word == "SELECT"
         or (word == "(" and starts_query(cursor, at))
         or (word in QUERY_STARTS and previous in _BEFORE_QUERY)
+        or (word == "TABLE" and previous not in _BEFORE_TABLE and cursor.peek().is_name)
         or (word == "WITH" and cursor.peek().is_name and cursor.peek(2).upper in ("AS", "("))
     )
     if not possible:
@@ -85,8 +95,9 @@ def _refuse_target(cursor: Cursor, walk: ScopeWalk) -> None:
 def _single_name(cursor: Cursor, walk: ScopeWalk) -> None:
     """A table by its name alone. A name of one part may be a common table expression, and stays."""
     at = cursor.index
-    name: Name = cursor.multipart()
-    if len(name.parts) < 2 or cursor.at("("):
+    relation = QueryParser(cursor).table_without_alias()
+    if cursor.at("(") or not isinstance(relation, TableRelation) or len(relation.name.parts) < 2:
         cursor.index = max(at + 1, cursor.index)
         return
-    walk.single(TableRelation(name, name.start, name.end, name.end))
+    relation.alias = QueryParser(cursor).alias()
+    walk.single(relation)
