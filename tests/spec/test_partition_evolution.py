@@ -176,6 +176,13 @@ def test_a_change_that_may_not_be_says_why(change: object, message: str) -> None
         change(update(CATEGORY))  # type: ignore[operator]
 
 
+def test_a_refused_field_takes_no_id() -> None:
+    changed = update(UNPARTITIONED, 1).add_field("day(event_ts)")
+    with pytest.raises(InvalidInput, match="redundant"):
+        changed.add_field("hour(event_ts)")
+    assert [field.field_id for field in changed.add_field("id").apply().fields] == [1000, 1001]
+
+
 def test_a_spec_with_an_unknown_transform_cannot_evolve() -> None:
     spec = PartitionSpec(0, (PartitionField((1,), 1000, "z", UnknownTransform("zorder")),))
     with pytest.raises(InvalidInput, match="unknown transform"):

@@ -63,6 +63,8 @@ class PartitionSpecUpdate:
         field = self._recycled(source_ids, transform, name) or self._new(source_ids, transform, name)
         self._check_redundant(field)
         self._free_name(field.name)
+        # Only now: a refused field must leave no gap in ids, which are positions in v1.
+        self._last_assigned_field_id = max(self._last_assigned_field_id, field.field_id)
         self._added.append(field)
         return self
 
@@ -149,9 +151,8 @@ class PartitionSpecUpdate:
         return None
 
     def _new(self, source_ids: tuple[int, ...], transform: Transform, name: str | None) -> PartitionField:
-        self._last_assigned_field_id += 1
         made = default_field_name(self._schema.names[source_ids[0]], transform, numbered=True)
-        return PartitionField(source_ids, self._last_assigned_field_id, name or made, transform)
+        return PartitionField(source_ids, self._last_assigned_field_id + 1, name or made, transform)
 
     def _free_name(self, name: str) -> None:
         """A field that was removed, now or in an earlier v1 spec, gives its name up to the added one."""
