@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from floeberg.effects.protocols import Effects, Store
-from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.errors import InvalidInput, SecurityError, UnsupportedFeature
 from floeberg.storage.local import LocalStore
 from floeberg.storage.location import SCHEMES, Location, parse
 from floeberg.storage.memory import MemoryStore
@@ -103,6 +103,9 @@ class StoreRegistry:
 
     def __repr__(self) -> str:
         return f"StoreRegistry({redact_options(self._options)})"
+
+    def __reduce__(self) -> NoReturn:
+        raise SecurityError("a StoreRegistry holds credentials and is never serialised; make one in the other process")
 
     def for_location(self, location: str) -> Store:
         """The store that the location is in.

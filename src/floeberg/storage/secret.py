@@ -66,9 +66,9 @@ def is_secret_name(name: str) -> bool:
 
 
 def seal_options(options: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
-    """The options with every value that looks like a credential turned into a Secret."""
+    """The options with every value that is a credential, or a URI that holds one, turned into a Secret."""
     return {
-        name: Secret(value) if isinstance(value, str) and is_secret_name(name) else value
+        name: Secret(value) if isinstance(value, str) and (is_secret_name(name) or redact(value) != value) else value
         for name, value in options.items()
     }
 
