@@ -81,5 +81,5 @@ def to_identifier(given: str | Sequence[str] | Identifier) -> Identifier:
 
 
 def _check(parts: Sequence[str], given: object) -> None:
-    if not parts or any(not isinstance(part, str) or not part or "\0" in part for part in parts):
+    if not parts or any(not part or "\0" in part for part in parts):
         raise InvalidInput(f"{given!r} is no name: every level must be a text that is not empty")

@@ -12,6 +12,13 @@ from floeberg.spec.refs import MAIN_BRANCH
 from floeberg.spec.updates import MetadataUpdate
 
 
+class Named(Protocol):
+    """What a change of the table's definition needs to know of its surroundings: whose messages to write."""
+
+    @property
+    def identifier(self) -> str: ...
+
+
 class Operation(Protocol):
     """One change of a table. It holds the intent only, so that it can be replayed on whatever is there."""
 

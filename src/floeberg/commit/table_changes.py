@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from floeberg.commit.workspace import Workspace
+from floeberg.commit.operation import Named
 from floeberg.errors import InvalidInput
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.name_mapping import (
@@ -77,7 +77,7 @@ class ChangeSchema:
     case_sensitive: bool = True
     allow_incompatible: bool = False
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+    def updates(self, base: TableMetadata, workspace: Named) -> list[MetadataUpdate]:
         update = schema_update_of(base, case_sensitive=self.case_sensitive, allow_incompatible=self.allow_incompatible)
         self.edit(update)
         schema = update.apply()
@@ -97,7 +97,7 @@ class ChangeSpec:
     edit: Callable[[PartitionSpecUpdate], object]
     case_sensitive: bool = True
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+    def updates(self, base: TableMetadata, workspace: Named) -> list[MetadataUpdate]:
         update = partition_update_of(base, case_sensitive=self.case_sensitive)
         self.edit(update)
         spec = update.apply()
@@ -114,7 +114,7 @@ class ChangeSortOrder:
     order: SortOrder | None = None
     case_sensitive: bool = True
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+    def updates(self, base: TableMetadata, workspace: Named) -> list[MetadataUpdate]:
         order = self.order or build_sort_order(base.current_schema, self.terms, case_sensitive=self.case_sensitive)
         if order.same_order(base.default_sort_order):
             return []
@@ -128,7 +128,7 @@ class ChangeProperties:
     set: Mapping[str, str] = field(default_factory=dict)
     remove: Collection[str] = ()
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+    def updates(self, base: TableMetadata, workspace: Named) -> list[MetadataUpdate]:
         if both := sorted({*self.set} & {*self.remove}):
             raise InvalidInput(f"table {workspace.identifier}: properties set and removed at once: {', '.join(both)}")
         if reserved := sorted(RESERVED_PROPERTIES & {*self.set}):
@@ -150,7 +150,7 @@ class UpgradeTable:
 
     format_version: int
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+    def updates(self, base: TableMetadata, workspace: Named) -> list[MetadataUpdate]:
         if self.format_version == base.format_version:
             return []
         if self.format_version < base.format_version:
@@ -168,7 +168,7 @@ class ChangeLocation:
 
     location: str
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+    def updates(self, base: TableMetadata, workspace: Named) -> list[MetadataUpdate]:
         return [] if self.location == base.location else [SetLocation(self.location)]
 
 
@@ -178,8 +178,20 @@ class PlainUpdates:
 
     given: Sequence[MetadataUpdate]
 
-    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+    def updates(self, base: TableMetadata, workspace: Named) -> list[MetadataUpdate]:
         return list(self.given)
+
+
+DEFINITION_CHANGES = (
+    ChangeSchema,
+    ChangeSpec,
+    ChangeSortOrder,
+    ChangeProperties,
+    UpgradeTable,
+    ChangeLocation,
+    PlainUpdates,
+)
+"""The operations that read and write no files."""
 
 
 def _version(text: str) -> int:

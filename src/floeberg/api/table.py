@@ -1,0 +1,130 @@
+"""Tables as users hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from floeberg.api.transaction import Transaction
+from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
+from floeberg.catalogs.base import LoadedTable
+from floeberg.catalogs.identifiers import Identifier
+from floeberg.commit.commit import Committed, commit_operations
+from floeberg.commit.operation import Operation
+from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.partitioning import PartitionSpec
+from floeberg.spec.refs import SnapshotRef
+from floeberg.spec.schema import Schema
+from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.sorting import SortOrder
+
+
+class Table:
+    """A table at one moment. Reading sees the state it was loaded with until `refresh`; a commit takes the newest state and
+    brings this object up to date."""
+
+    def __init__(self, loaded: LoadedTable, *, identifier: Identifier | None) -> None:
+        self._pointer = loaded.pointer
+        self._state = loaded.state
+        self.identifier = identifier
+
+    def __repr__(self) -> str:
+        return f"Table({self.name}, {self.metadata.location})"
+
+    @property
+    def name(self) -> str:
+        """The full name, with the catalog's; the location for a table without a catalog."""
+        return self._pointer.identifier
+
+    @property
+    def pointer(self) -> TablePointer:
+        """What commits go through, for engines."""
+        return self._pointer
+
+    @property
+    def state(self) -> TableState:
+        """The state that is read, for engines."""
+        return self._state
+
+    @property
+    def metadata(self) -> TableMetadata:
+        return self._state.metadata
+
+    @property
+    def metadata_location(self) -> str | None:
+        return self._state.metadata_location
+
+    @property
+    def location(self) -> str:
+        return self.metadata.location
+
+    @property
+    def format_version(self) -> int:
+        return self.metadata.format_version
+
+    @property
+    def schema(self) -> Schema:
+        return self.metadata.current_schema
+
+    @property
+    def spec(self) -> PartitionSpec:
+        return self.metadata.default_spec
+
+    @property
+    def sort_order(self) -> SortOrder:
+        return self.metadata.default_sort_order
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.metadata.properties
+
+    @property
+    def snapshots(self) -> Sequence[Snapshot]:
+        return self.metadata.snapshots
+
+    @property
+    def current_snapshot(self) -> Snapshot | None:
+        return self.metadata.current_snapshot
+
+    @property
+    def refs(self) -> Mapping[str, SnapshotRef]:
+        return self.metadata.refs
+
+    def refresh(self) -> Table:
+        """Sees what was committed meanwhile. Raises TableNotFound when the table is gone or another took its name."""
+        self._state = self._pointer.refresh()
+        return self
+
+    def commit(self, *operations: Operation) -> Committed:
+        """Commits operations (`floeberg.commit`) as one change, for engines and tools."""
+        committed = commit_operations(self._pointer, self._state, operations)
+        self._state = committed.state
+        return committed
+
+    def take(self, operations: list[Operation]) -> None:
+        """Commits what an update block collected."""
+        self.commit(*operations)
+
+    def transaction(self) -> Transaction:
+        """Several changes as one commit: `with t.transaction() as tx: …`."""
+        return Transaction(self)
+
+    def update_schema(self, *, case_sensitive: bool = True, allow_incompatible_changes: bool = False) -> UpdateSchema:
+        """`with t.update_schema() as u: u.add_column("x", "bigint")`"""
+        return UpdateSchema(self, case_sensitive=case_sensitive, allow_incompatible_changes=allow_incompatible_changes)
+
+    def update_spec(self, *, case_sensitive: bool = True) -> UpdateSpec:
+        """`with t.update_spec() as u: u.add_field("day(ts)")`"""
+        return UpdateSpec(self, case_sensitive=case_sensitive)
+
+    def update_sort_order(self, *, case_sensitive: bool = True) -> UpdateSortOrder:
+        """`with t.update_sort_order() as u: u.order_by("ts desc")`"""
+        return UpdateSortOrder(self, case_sensitive=case_sensitive)
+
+    def update_properties(self) -> UpdateProperties:
+        """`with t.update_properties() as u: u.set({"write.delete.mode": "merge-on-read"})`"""
+        return UpdateProperties(self)
+
+    def manage_refs(self) -> ManageRefs:
+        """`with t.manage_refs() as r: r.create_tag("q3")`"""
+        return ManageRefs(self)
