@@ -174,7 +174,7 @@ class Resolver:
         def convert(array: pa.Array) -> pa.Array:
             array = plain(array)
             if not fields:
-                return pa.array([{}] * len(array), pa.struct([]))
+                return pa.array([{} if valid else None for valid in array.is_valid().to_pylist()], pa.struct([]))
             arrays = []
             for source in sources:
                 if source.index is None:

@@ -1,0 +1,77 @@
+"""Reads the rows of a file of any format, as its manifest entry describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from floeberg.arrow.read_avro import read_avro
+from floeberg.arrow.read_orc import read_orc
+from floeberg.arrow.read_parquet import DEFAULT_BATCH_ROWS, FileBatch, RowGroupFilter, read_parquet
+from floeberg.effects.protocols import Store
+from floeberg.errors import UnsupportedFeature
+from floeberg.spec.data_file import DataFile, FileFormat
+from floeberg.spec.name_mapping import NameMapping
+from floeberg.spec.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How a file is read: rows in a batch at most, and whether its columns are decoded in several threads."""
+
+    batch_rows: int = DEFAULT_BATCH_ROWS
+    use_threads: bool = True
+
+
+DEFAULT_OPTIONS: Final = ReadOptions()
+
+
+def read_file(
+    store: Store,
+    file: DataFile,
+    schema: Schema,
+    *,
+    name_mapping: NameMapping | None = None,
+    constants: Mapping[int, object] | None = None,
+    row_group_filter: RowGroupFilter | None = None,
+    byte_range: tuple[int, int] | None = None,
+    options: ReadOptions = DEFAULT_OPTIONS,
+) -> Iterator[FileBatch]:
+    """The rows of a file in its order, projected to a schema, each batch with the position of its first row.
+
+    Raises UnsupportedFeature for an encrypted file before a byte of it is read, DataFileCorrupt, FileNotFound.
+    """
+    if file.key_metadata is not None:
+        raise UnsupportedFeature(
+            f"{file.file_path} is encrypted (it has key metadata); encrypted tables are not supported",
+            location=file.file_path,
+        )
+    size_bytes = file.file_size_in_bytes if file.file_size_in_bytes > 0 else None
+    match file.file_format:
+        case FileFormat.PARQUET:
+            return read_parquet(
+                store,
+                file.file_path,
+                schema,
+                size_bytes=size_bytes,
+                name_mapping=name_mapping,
+                constants=constants,
+                row_group_filter=row_group_filter,
+                byte_range=byte_range,
+                batch_rows=options.batch_rows,
+                use_threads=options.use_threads,
+            )
+        case FileFormat.ORC | FileFormat.AVRO:
+            read = read_orc if file.file_format is FileFormat.ORC else read_avro
+            return read(
+                store,
+                file.file_path,
+                schema,
+                size_bytes=size_bytes,
+                name_mapping=name_mapping,
+                constants=constants,
+                byte_range=byte_range,
+                batch_rows=options.batch_rows,
+            )
+    raise UnsupportedFeature(f"{file.file_path}: rows are not stored in {file.file_format} files")
