@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from floeberg.errors import InvalidInput, RefNotFound, SnapshotNotFound
+from floeberg.errors import InvalidInput, MetadataCorrupt, RefNotFound, SnapshotNotFound
 from floeberg.spec.documents import Document, DocumentKind, Documents
 from floeberg.spec.partitioning import PartitionSpec, partition_spec_from_json, partition_spec_to_json
 from floeberg.spec.refs import MAIN_BRANCH, SnapshotRef
@@ -37,11 +37,17 @@ def _schema_from_json(document: Document, where: str) -> Schema:
 
 
 def _spec_from_json(document: Document, where: str) -> PartitionSpec:
-    return partition_spec_from_json(document)
+    try:
+        return partition_spec_from_json(document)
+    except MetadataCorrupt as error:
+        raise MetadataCorrupt(f"{where}: {error}", where=where) from error
 
 
 def _order_from_json(document: Document, where: str) -> SortOrder:
-    return sort_order_from_json(document)
+    try:
+        return sort_order_from_json(document)
+    except MetadataCorrupt as error:
+        raise MetadataCorrupt(f"{where}: {error}", where=where) from error
 
 
 SCHEMAS: Final = DocumentKind("schemas", _schema_from_json, schema_to_json)
