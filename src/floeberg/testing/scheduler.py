@@ -82,9 +82,7 @@ class Scheduler:
         self._running = self._choose()
         self._running.baton.release()
         if not self._finished.acquire(timeout=STUCK_SECONDS):
-            raise SimulationFailed(
-                f"seed {self.world.seed!r}: {self._running.process.name} never goes on"
-            )
+            raise SimulationFailed(f"seed {self.world.seed!r}: {self._running.process.name} never goes on")
         for thread in threads:
             thread.join()
         self.world.pause, self.world.sleep = saved
