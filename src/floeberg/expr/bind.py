@@ -49,8 +49,8 @@ def bind(
 ) -> Expression:
     """The expression over the schema's columns, without Not. Predicates that are bound already stay as they are.
 
-    `physical_literals` accepts what JSON from other writers holds: whole numbers for dates, times and timestamps, and
-    hexadecimal text for bytes. Raises InvalidInput for unknown columns and literals that do not compare.
+    `physical_literals` accepts what JSON from other writers holds: whole numbers for dates, times and timestamps, text
+    for numbers, and hexadecimal text for bytes. Raises InvalidInput for unknown columns and literals that do not compare.
     """
 
     def leaf(node: Expression) -> Expression:

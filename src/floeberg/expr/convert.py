@@ -60,13 +60,16 @@ _NANOS_PER_DAY: Final = MICROS_PER_DAY * NANOS_PER_MICRO
 _ZONED: Final = (TimestamptzType, TimestamptzNsType)
 _ZONELESS: Final = (TimestampType, TimestampNsType)
 _MAX_FLOAT32: Final = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
+_INFINITIES: Final = {
+    sign + word: -math.inf if sign == "-" else math.inf for sign in ("", "+", "-") for word in ("inf", "infinity")
+}
 _MAX_DIGITS: Final = 100
 """No type holds numbers of so many digits: beyond it a decimal's place is known without computing it."""
 
 
 def place(data_type: IcebergType, literal: Literal, *, physical: bool = False) -> Place:
     """The nearest values of the type, at or below and at or above the literal. With `physical`, whole numbers stand for
-    dates, times and timestamps in their physical form, and hexadecimal text for bytes, as in JSON from other writers.
+    dates, times and timestamps in their physical form, text for numbers and hexadecimal text for bytes, as in JSON.
     Raises InvalidInput when the two cannot be compared."""
     converter = _CONVERTERS.get(type(data_type))
     if converter is None:
@@ -82,29 +85,22 @@ def _boolean(data_type: IcebergType, literal: Literal, physical: bool) -> Place:
 
 def _integer(data_type: IcebergType, literal: Literal, physical: bool) -> Place:
     low, high = (INT_MIN, INT_MAX) if isinstance(data_type, IntegerType) else (LONG_MIN, LONG_MAX)
-    return _within(_whole_numbers(data_type, _number(data_type, literal), scale=0), low, high)
+    return _within(_whole_numbers(data_type, _number(data_type, literal, physical), scale=0), low, high)
 
 
 def _decimal(data_type: IcebergType, literal: Literal, physical: bool) -> Place:
     assert isinstance(data_type, DecimalType)
-    if isinstance(literal, str):
-        try:
-            literal = Decimal(literal)
-        except InvalidOperation:
-            raise _mismatch(data_type, literal, "compare with a number") from None
-        if not literal.is_finite():
-            raise _mismatch(data_type, literal, "compare with a number")
     greatest = 10**data_type.precision - 1
     below, above = _within(
-        _whole_numbers(data_type, _number(data_type, literal), scale=data_type.scale), -greatest, greatest
+        _whole_numbers(data_type, _number(data_type, literal, True), scale=data_type.scale), -greatest, greatest
     )
     return _at_scale(below, data_type.scale), _at_scale(above, data_type.scale)
 
 
 def _floating(data_type: IcebergType, literal: Literal, physical: bool) -> Place:
-    if isinstance(literal, str):
-        literal = _infinity(data_type, literal)
-    below, above = _doubles(_number(data_type, literal))
+    if isinstance(literal, str) and (infinite := _INFINITIES.get(literal.lower())) is not None:
+        literal = infinite
+    below, above = _doubles(_number(data_type, literal, physical))
     if isinstance(data_type, FloatType):
         return _floats_near(below)[0], _floats_near(above)[1]
     return below, above
@@ -114,7 +110,7 @@ def _date(data_type: IcebergType, literal: Literal, physical: bool) -> Place:
     if physical and _is_whole(literal):
         return _within((literal, literal), INT_MIN, INT_MAX)
     if isinstance(literal, str):
-        literal = Temporal(DATE, parse_date(literal)) if len(literal) <= 12 else literal
+        literal = Temporal(DATE, parse_date(literal)) if ":" not in literal else literal
     if isinstance(literal, Temporal) and isinstance(literal.type, DateType):
         return literal.value, literal.value
     nanos, zoned = _nanos(data_type, literal)
@@ -194,11 +190,26 @@ _CONVERTERS: Final[dict[type[IcebergType], Callable[[IcebergType, Literal, bool]
 }
 
 
-def _number(data_type: IcebergType, literal: Literal) -> int | float | Decimal:
+def _number(data_type: IcebergType, literal: Literal, from_text: bool) -> int | float | Decimal:
     if isinstance(literal, (int, float, Decimal)) and not isinstance(literal, bool):
         return literal
-    hint = "take the quotes away" if isinstance(literal, str) else "compare with a number"
-    raise _mismatch(data_type, literal, hint)
+    if isinstance(literal, str):
+        if literal.lower().lstrip("+-") == "nan":
+            raise InvalidInput("a NaN is not a literal: use is_nan or not_nan (isnan(x), NOT isnan(x))")
+        if from_text and (number := _from_text(literal)) is not None:
+            return number
+        raise _mismatch(data_type, literal, "compare with a number" if from_text else "take the quotes away")
+    raise _mismatch(data_type, literal, "compare with a number")
+
+
+def _from_text(text: str) -> float | Decimal | None:
+    if (infinite := _INFINITIES.get(text.lower())) is not None:
+        return infinite
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
 
 
 def _whole_numbers(data_type: IcebergType, number: int | float | Decimal, *, scale: int) -> tuple[float, float]:
@@ -257,11 +268,11 @@ def _floats_near(number: float) -> tuple[float, float]:
         return number, number
     if abs(number) > _MAX_FLOAT32:
         return (_MAX_FLOAT32, math.inf) if number > 0 else (-math.inf, -_MAX_FLOAT32)
-    nearest = struct.unpack("<f", struct.pack("<f", number))[0]
+    nearest = struct.unpack("<f", struct.pack("<f", number))[0] + 0.0
     if nearest < number:
         return nearest, _next_float32(nearest)
     if nearest > number:
-        return -_next_float32(-nearest), nearest
+        return -_next_float32(-nearest) + 0.0, nearest
     return nearest, nearest
 
 
@@ -275,19 +286,10 @@ def _next_float32(number: float) -> float:
     return float(struct.unpack("<f", struct.pack("<i", bits))[0]) + 0.0
 
 
-def _infinity(data_type: IcebergType, literal: str) -> float:
-    match literal.lower().lstrip("+-"):
-        case "infinity" | "inf":
-            return -math.inf if literal.startswith("-") else math.inf
-        case "nan":
-            raise InvalidInput("a NaN is not a literal: use is_nan or not_nan (isnan(x), NOT isnan(x))")
-    raise _mismatch(data_type, literal, "take the quotes away")
-
-
 def _nanos(data_type: IcebergType, literal: Literal) -> tuple[int, bool]:
     """Nanoseconds since the epoch, and whether a zone was given. Without one, the clock is UTC's."""
     if isinstance(literal, str):
-        if len(literal) <= 12 and ":" not in literal:
+        if ":" not in literal:
             return parse_date(literal) * _NANOS_PER_DAY, False
         nanos, offset_seconds = split_timestamp(literal, allow_space=True)
         return nanos - (offset_seconds or 0) * NANOS_PER_SECOND, offset_seconds is not None

@@ -219,7 +219,7 @@ def _literal_json(literal: Literal, *, typed: bool) -> object:
         return {"type": "literal", "value": value, "data-type": "double"} if typed else value
     data_type = _type_of(literal)
     if data_type is None:
-        value = str(literal) if isinstance(literal, Decimal) else literal
+        value = literal if isinstance(literal, int) else _text(literal)
         return {"type": "literal", "value": value} if typed else value
     if isinstance(data_type, DecimalType):
         assert isinstance(literal, Decimal)
@@ -227,6 +227,11 @@ def _literal_json(literal: Literal, *, typed: bool) -> object:
     else:
         value = value_to_json(data_type, literal.value if isinstance(literal, Temporal) else literal)
     return {"type": "literal", "value": value, "data-type": str(data_type)} if typed else value
+
+
+def _text(literal: Literal) -> str:
+    """The text of a literal that no type holds; it binds as the literal does."""
+    return literal.text if isinstance(literal, Temporal) else str(literal)
 
 
 def _type_of(literal: Literal) -> PrimitiveType | None:
@@ -247,7 +252,7 @@ def _type_of(literal: Literal) -> PrimitiveType | None:
         case uuid.UUID():
             return UUID
         case Temporal():
-            return literal.type
+            return literal.type if LONG_MIN <= literal.value <= LONG_MAX else None
     _, digits, exponent = literal.as_tuple()
     assert isinstance(exponent, int)
     scale = max(-exponent, 0)

@@ -43,18 +43,29 @@ class Temporal:
     type: PrimitiveType
     value: int
 
+    @property
+    def text(self) -> str:
+        """As in quotes in SQL; nine digits after the point say that nanoseconds are meant."""
+        match self.type:
+            case DateType():
+                return format_date(self.value)
+            case TimeType():
+                return format_time(self.value)
+        unit = nanos_or_micros(self.type)
+        text = format_timestamp(self.value, unit=unit, zoned=self.zoned).replace("T", " ")
+        return text if unit == "us" else _with_nine_digits(text)
+
+    @property
+    def zoned(self) -> bool:
+        return isinstance(self.type, (TimestamptzType, TimestamptzNsType))
+
     def __str__(self) -> str:
         match self.type:
             case DateType():
-                return f"DATE '{format_date(self.value)}'"
+                return f"DATE '{self.text}'"
             case TimeType():
-                return f"TIME '{format_time(self.value)}'"
-        unit = nanos_or_micros(self.type)
-        zoned = isinstance(self.type, (TimestamptzType, TimestamptzNsType))
-        text = format_timestamp(self.value, unit=unit, zoned=zoned).replace("T", " ")
-        if unit == "ns" and not _has_nanos(text):
-            text = _with_nine_digits(text)
-        return f"TIMESTAMP '{text}'" if zoned else f"TIMESTAMP_NTZ '{text}'"
+                return f"TIME '{self.text}'"
+        return f"TIMESTAMP '{self.text}'" if self.zoned else f"TIMESTAMP_NTZ '{self.text}'"
 
 
 Literal: TypeAlias = bool | int | float | Decimal | str | bytes | uuid.UUID | Temporal
@@ -164,11 +175,7 @@ def _decimal_sql(literal: Decimal) -> str:
     return f"{literal:f}" if plain else f"{literal}BD"
 
 
-def _has_nanos(text: str) -> bool:
-    return re.search(r"\.\d{7,9}", text) is not None
-
-
 def _with_nine_digits(text: str) -> str:
-    """Nine digits after the point, which is how a text says that it means nanoseconds."""
-    clock, fraction, zone = re.fullmatch(r"(.*? \d\d:\d\d:\d\d)(?:\.(\d+))?(.*)", text).groups()  # type: ignore[union-attr]
-    return f"{clock}.{(fraction or '').ljust(9, '0')}{zone}"
+    return re.sub(
+        r"(:\d\d:\d\d)(?:\.(\d+))?", lambda found: f"{found[1]}.{(found[2] or '').ljust(9, '0')}", text, count=1
+    )
