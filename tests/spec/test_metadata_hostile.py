@@ -52,7 +52,7 @@ def read_all(metadata: TableMetadata) -> None:
     list(metadata.ancestors(metadata.current_snapshot_id))
 
 
-@settings(max_examples=1500)
+@settings(max_examples=1000)
 @given(st.sampled_from(_MUTATIONS), _json, st.sampled_from(["replace", "delete"]))
 def test_a_mutated_field_raises_format_errors_only(
     mutation: tuple[int, tuple[object, ...]], value: object, kind: str
