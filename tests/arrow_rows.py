@@ -12,6 +12,18 @@ from hypothesis import strategies as st
 
 from floeberg.arrow.physical import array_of
 from floeberg.arrow.types import arrow_schema
+from floeberg.expr.nodes import (
+    PREFIX_OPS,
+    SET_OPS,
+    UNARY_OPS,
+    BoundPredicate,
+    BoundReference,
+    Expression,
+    Op,
+    and_,
+    not_,
+    or_,
+)
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import (
     BINARY,
@@ -119,8 +131,7 @@ def types(draw: Any, ids: _Ids, depth: int = 2) -> IcebergType:
         count = draw(st.integers(1, 3))
         return StructType(
             tuple(
-                NestedField(ids.next(), f"m{i}", draw(types(ids, depth - 1)), draw(st.booleans()))
-                for i in range(count)
+                NestedField(ids.next(), f"m{i}", draw(types(ids, depth - 1)), draw(st.booleans())) for i in range(count)
             )
         )
     if kind == "list":
@@ -133,13 +144,13 @@ def types(draw: Any, ids: _Ids, depth: int = 2) -> IcebergType:
 def schemas(draw: Any, max_columns: int = 4) -> Schema:
     ids = _Ids()
     count = draw(st.integers(1, max_columns))
-    return Schema(
-        *(NestedField(ids.next(), f"c{i}", draw(types(ids)), draw(st.booleans())) for i in range(count))
-    )
+    return Schema(*(NestedField(ids.next(), f"c{i}", draw(types(ids)), draw(st.booleans())) for i in range(count)))
 
 
 @st.composite
-def tables(draw: Any, schema: Schema, *, max_rows: int = 6, orc: bool = False) -> tuple[list[tuple[Any, ...]], pa.Table]:
+def tables(
+    draw: Any, schema: Schema, *, max_rows: int = 6, orc: bool = False
+) -> tuple[list[tuple[Any, ...]], pa.Table]:
     """Rows in physical form, and the same as an Arrow table."""
     row = st.tuples(*(optional(f.type, required=f.required, orc=orc) for f in schema.fields))
     rows = draw(st.lists(row, max_size=max_rows))
@@ -166,3 +177,49 @@ def canonical(value: Any) -> Any:
     if isinstance(value, uuid.UUID):
         return value.bytes
     return value
+
+
+FILTER_TYPES: tuple[IcebergType, ...] = tuple(t for t in PRIMITIVES if not isinstance(t, GeometryType))
+
+
+@st.composite
+def predicates(draw: Any, schema: Schema, rows: list[tuple[Any, ...]]) -> Expression:
+    """A bound predicate on a top-level primitive column; literals often are values that the rows have."""
+    index = draw(st.sampled_from([i for i, f in enumerate(schema.fields) if not f.type.is_nested]))
+    field = schema.fields[index]
+    reference = BoundReference(field.field_id, field.name, field.type, field.required, (index,), (field.name,))
+    here = [row[index] for row in rows if row[index] is not None]
+    literal = st.sampled_from(here) | values(field.type) if here else values(field.type)
+    ops = [op for op in Op if op not in PREFIX_OPS or field.type == STRING]
+    if field.type not in (FLOAT, DOUBLE):
+        ops = [op for op in ops if op not in (Op.IS_NAN, Op.NOT_NAN)]
+    op = draw(st.sampled_from(ops))
+    if op in UNARY_OPS:
+        return BoundPredicate(op, reference)
+    if op in SET_OPS:
+        return BoundPredicate(op, reference, tuple(draw(st.lists(literal, min_size=1, max_size=3))))
+    if op in PREFIX_OPS:
+        return BoundPredicate(op, reference, (draw(literal)[: draw(st.integers(0, 3))],))
+    return BoundPredicate(op, reference, (draw(literal),))
+
+
+def expressions(schema: Schema, rows: list[tuple[Any, ...]]) -> st.SearchStrategy[Expression]:
+    """Bound expressions of some depth."""
+    return st.recursive(
+        predicates(schema, rows),
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=2, max_size=3).map(lambda parts: and_(*parts)),
+            st.lists(inner, min_size=2, max_size=3).map(lambda parts: or_(*parts)),
+            inner.map(not_),
+        ),
+        max_leaves=4,
+    )
+
+
+@st.composite
+def flat_schemas(draw: Any, max_columns: int = 4) -> Schema:
+    """Schemas of primitive columns that filters can ask about."""
+    count = draw(st.integers(1, max_columns))
+    return Schema(
+        *(NestedField(i + 1, f"c{i}", draw(st.sampled_from(FILTER_TYPES)), draw(st.booleans())) for i in range(count))
+    )

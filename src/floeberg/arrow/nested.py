@@ -14,25 +14,30 @@ MakeField: TypeAlias = Callable[[NestedField], pa.Field]
 
 
 def map_leaves(array: pa.Array, data_type: IcebergType, *, leaf: Leaf, make_field: MakeField) -> pa.Array:
-    """An array whose primitive parts went through `leaf`, under the fields that `make_field` gives."""
+    """An array whose primitive parts went through `leaf`, under the fields that `make_field` gives.
 
-    def walk(child: pa.Array, kind: IcebergType) -> pa.Array:
-        return map_leaves(child, kind, leaf=leaf, make_field=make_field)
+    What is required has no nulls in the result, not even where what encloses it is null: writers refuse to look further.
+    """
+
+    def walk(child: pa.Array, field: NestedField) -> pa.Array:
+        if field.required and child.null_count:
+            child = _without_nulls(child)
+        return map_leaves(child, field.type, leaf=leaf, make_field=make_field)
 
     match data_type:
         case StructType():
             fields = [make_field(member) for member in data_type.members]
             if not fields:
                 return array
-            children = [walk(array.field(i), member.type) for i, member in enumerate(data_type.members)]
+            children = [walk(array.field(i), member) for i, member in enumerate(data_type.members)]
             mask = array.is_null() if array.null_count else None
             return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
         case ListType():
-            values = walk(array.values, data_type.element_type)
+            values = walk(array.values, data_type.element)
             return _relist(array, pa.list_(make_field(data_type.element)), values)
         case MapType():
             fields = [make_field(data_type.key), make_field(data_type.value)]
-            children = [walk(array.keys, data_type.key_type), walk(array.items, data_type.value_type)]
+            children = [walk(array.keys, data_type.key), walk(array.items, data_type.value)]
             entries = pa.StructArray.from_arrays(children, fields=fields)
             return _relist(array, pa.map_(*fields), entries)
     return leaf(array, data_type)
@@ -47,3 +52,20 @@ def _relist(array: pa.Array, data_type: pa.DataType, child: pa.Array) -> pa.Arra
         offset=array.offset,
         children=[child],
     )
+
+
+def _without_nulls(array: pa.Array) -> pa.Array:
+    """The same values with some value, whichever lies there, where there was none."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        children = [array.field(i) for i in range(kind.num_fields)]
+        return pa.Array.from_buffers(kind, len(array), [None], null_count=0, children=children)
+    own = array.buffers()
+    if pa.types.is_list(kind):
+        buffers, children = [None, own[1]], [array.values]
+    elif pa.types.is_map(kind):
+        entries = pa.StructArray.from_arrays([array.keys, array.items], fields=[kind.key_field, kind.item_field])
+        buffers, children = [None, own[1]], [entries]
+    else:
+        return pa.Array.from_buffers(kind, len(array), [None, *own[1:]], null_count=0, offset=array.offset)
+    return pa.Array.from_buffers(kind, len(array), buffers, null_count=0, offset=array.offset, children=children)

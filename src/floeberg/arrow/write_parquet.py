@@ -70,7 +70,7 @@ class ParquetFileWriter:
         self._sink = sink
         self._fields = schema.fields
         self._row_group_bytes = properties.row_group_bytes
-        self._annotated = any(_is_annotated(field.type) for field, _ in walk_fields(schema.fields))
+        self._rebuilt = any(_is_annotated(f.type) or f.type.is_nested for f, _ in walk_fields(schema.fields))
         self._schema = pa.schema([_parquet_field(field) for field in schema.fields])
         metadata = {b"iceberg.schema": json.dumps(schema_to_json(schema)).encode()}
         self._writer = _open(sink, self._schema, properties)
@@ -119,7 +119,7 @@ class ParquetFileWriter:
         self._sink.abort()
 
     def _annotate(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if not self._annotated:
+        if not self._rebuilt:
             return pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
         arrays = [
             map_leaves(array, field.type, leaf=_annotated_leaf, make_field=_parquet_field)
