@@ -237,3 +237,11 @@ def test_hashes_of_bytes_of_any_length_equal_the_oracle(rows: list[bytes]) -> No
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     starts = np.cumsum(lengths) - lengths
     assert hash_slices(data, starts, lengths).tolist() == [mmh3.hash(row, signed=False) for row in rows]
+
+
+@pytest.mark.parametrize("number", [-(2**63), -(2**63) + 3, -(2**63) - 1, 2**63 - 1, 2**63])
+def test_wide_decimals_at_the_edge_of_64_bits_do_not_wrap(number: int) -> None:
+    value = Decimal(number)
+    array = pa.array([value, None], pa.decimal128(38, 0))
+    expected = [TruncateTransform(10).apply(DecimalType(38, 0), value), None]
+    assert transform_array(TruncateTransform(10), DecimalType(38, 0), array).to_pylist() == expected
