@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from dataclasses import dataclass
 
 import pytest
@@ -216,3 +217,15 @@ def test_a_location_of_another_store_is_refused(place):
         return
     with pytest.raises(InvalidInput):
         place.store.read("gs://other/x")
+
+
+def test_an_empty_folder_is_removed_where_the_store_has_folders_and_a_full_one_stays(tmp_path: pathlib.Path) -> None:
+    store = LocalStore(system_effects().ids)
+    store.write(f"{tmp_path}/ns/t/file", b"x")
+    store.delete_folder(f"{tmp_path}/ns")
+    assert list(store.list_folders(str(tmp_path))) == ["ns"]
+    store.delete(f"{tmp_path}/ns/t/file")
+    store.delete_folder(f"{tmp_path}/ns/t")
+    store.delete_folder(f"{tmp_path}/ns")
+    store.delete_folder(f"{tmp_path}/ns")
+    assert list(store.list_folders(str(tmp_path))) == []

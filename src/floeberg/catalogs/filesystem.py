@@ -30,6 +30,7 @@ from floeberg.errors import (
     InvalidInput,
     NamespaceAlreadyExists,
     NamespaceNotFound,
+    PathEscape,
     PreconditionFailed,
     StorageError,
     TableAlreadyExists,
@@ -88,8 +89,19 @@ class FilesystemCatalog:
     def _folder(self, namespace: Namespace) -> str:
         location = self._warehouse
         for level in namespace:
-            location = child(location, level)
+            location = self._child(location, level)
         return location
+
+    def _child(self, folder: str, name: str) -> str:
+        try:
+            return child(folder, name)
+        except PathEscape as error:
+            raise unsupported(
+                self._name,
+                KIND,
+                f"hold the name {name!r}, which is no single path segment",
+                "use a SQL catalog, or another name",
+            ) from error
 
     def _shown(self, parts: object) -> str:
         return f"{self._name}.{parts}"
@@ -149,7 +161,7 @@ class FilesystemCatalog:
     # tables
 
     def default_location(self, identifier: Identifier) -> str:
-        return child(self._folder(identifier.namespace), identifier.name)
+        return self._child(self._folder(identifier.namespace), identifier.name)
 
     def _is_table(self, folder: str) -> bool:
         metadata = join(folder, "metadata")

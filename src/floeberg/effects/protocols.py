@@ -70,6 +70,10 @@ class Store(Protocol):
         """Deletes a file; deleting what is not there is no error."""
         ...
 
+    def delete_folder(self, location: str) -> None:
+        """Removes a folder that is empty, where the store has folders of their own; otherwise does nothing."""
+        ...
+
     def list(self, prefix: str) -> Iterator[FileInfo]:
         """Every file below a folder, recursively; nothing for a folder that is not there."""
         ...

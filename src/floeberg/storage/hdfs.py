@@ -100,6 +100,12 @@ class HdfsStore:
         except FileNotFound:
             return
 
+    def delete_folder(self, location: str) -> None:
+        if self._infos(location, recursive=False):
+            return
+        with _translated(location):
+            self._filesystem.delete_dir(self._path(location))
+
     def list(self, prefix: str) -> Iterator[FileInfo]:
         parsed = parse(prefix)
         for info in sorted(self._infos(prefix, recursive=True), key=lambda info: str(info.path)):

@@ -100,6 +100,16 @@ class LocalStore:
         with _translated(location, is_write=True), suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(self.path(location))
 
+    def delete_folder(self, location: str) -> None:
+        path = self.path(location)
+        if not os.path.isdir(path):
+            return
+        try:
+            os.rmdir(path)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT):
+                raise StorageError(f"{location}: the folder could not be removed: {error.strerror}") from error
+
     def list(self, prefix: str) -> Iterator[FileInfo]:
         root = self.path(prefix)
         base = parse(prefix).text

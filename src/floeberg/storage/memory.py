@@ -51,6 +51,9 @@ class MemoryStore:
         with self._lock:
             self._objects.pop(parse(location).uri, None)
 
+    def delete_folder(self, location: str) -> None:
+        """A folder is only a part of names here: it goes with its last file."""
+
     def list(self, prefix: str) -> Iterator[FileInfo]:
         folder = parse(prefix)
         for below, content, modified_ms in self._below(folder.uri):

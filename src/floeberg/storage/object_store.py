@@ -129,6 +129,9 @@ class ObjectStore:
         except FileNotFound:
             return
 
+    def delete_folder(self, location: str) -> None:
+        """A folder is only a part of names here: it goes with its last file."""
+
     def list(self, prefix: str) -> Iterator[FileInfo]:
         folder = self._location(prefix)
         start = f"{folder.key}/" if folder.key else ""

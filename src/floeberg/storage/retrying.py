@@ -67,6 +67,9 @@ class RetryingStore:
     def delete(self, location: str) -> None:
         self.inner.delete(location)
 
+    def delete_folder(self, location: str) -> None:
+        self.inner.delete_folder(location)
+
     def list(self, prefix: str) -> Iterator[FileInfo]:
         """Resumes after a failure: stores that can fail in the middle list by name, so what was given is skipped."""
         last = ""

@@ -135,6 +135,9 @@ class SimStore:
         uri = parse(location).uri
         self._performer.perform("delete", location, lambda: self.disk.remove(uri))
 
+    def delete_folder(self, location: str) -> None:
+        """A folder is only a part of names here: it goes with its last file."""
+
     def list(self, prefix: str) -> Iterator[FileInfo]:
         folder = parse(prefix)
         base = folder.text.rstrip("/")
