@@ -111,7 +111,7 @@ def test_many_names_at_many_levels_do_not_multiply():
 
 
 @given(schemas())
-@settings(max_examples=80)
+@settings(max_examples=80, deadline=None)
 def test_a_mapping_made_from_a_schema_finds_every_field_and_survives_text(schema):
     mapping = parse_name_mapping(write_name_mapping(create_name_mapping(schema)))
     assert mapping == create_name_mapping(schema)

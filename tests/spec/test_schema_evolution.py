@@ -6,9 +6,11 @@ import pytest
 
 from floeberg.errors import InvalidInput
 from floeberg.spec import types as t
+from floeberg.spec.partitioning import PartitionField, PartitionSpec
 from floeberg.spec.schema import MAX_COLUMN_FIELD_ID, Schema
 from floeberg.spec.schema_draft import PartitionSource
-from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.schema_update import SchemaUpdate, partition_sources
+from floeberg.spec.transforms import parse_transform
 from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType
 
 KEY = StructType((NestedField(20, "street", t.STRING, required=True), NestedField(21, "zip", t.INT, required=True)))
@@ -403,3 +405,14 @@ def test_the_same_changes_are_asked_again_of_another_state_of_the_table():
     taken = update().add_column("n", t.INT).apply()
     with refuses("the name exists already"):
         change.rebase(taken, format_version=3, last_column_id=26)
+
+
+def test_the_sources_of_a_tables_partition_specs_are_told_to_an_update():
+    specs = [
+        PartitionSpec(0, (PartitionField((2,), 1000, "data", parse_transform("identity")),)),
+        PartitionSpec(1, (PartitionField((1,), 1001, "id_bucket", parse_transform("bucket[4]")),)),
+    ]
+    assert partition_sources(specs, default_spec_id=1) == (
+        PartitionSource(2, "data", "identity", current=False),
+        PartitionSource(1, "id_bucket", "bucket[4]", current=True),
+    )

@@ -81,13 +81,13 @@ def test_a_schema_writes_its_keys_in_the_order_of_the_reference_implementation()
 
 
 @given(schemas(defaults=True))
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_every_schema_survives_json_text(schema):
     assert schema_from_json(json.loads(json.dumps(schema_to_json(schema)))) == schema
 
 
 @given(data_types())
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 def test_every_type_survives_json(data_type):
     fresh = assign_fresh_type_ids(data_type, IdCounter(0).next_id)
     assert type_from_json(type_to_json(fresh)) == fresh

@@ -64,7 +64,7 @@ def test_without_whole_types_a_chosen_struct_has_only_its_chosen_members():
 
 
 @given(schemas(), st.data())
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_pruning_never_changes_an_id_a_name_or_an_order(schema, data):
     ids = data.draw(st.sets(st.sampled_from(sorted(schema.by_id))))
     pruned = prune_columns(schema, ids)
@@ -123,7 +123,7 @@ def test_a_schema_with_an_id_twice_and_the_end_of_the_ids_are_refused():
 
 
 @given(schemas())
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_fresh_ids_are_unique_dense_and_stable(schema):
     fresh = assign_fresh_ids(schema)
     assert sorted(fresh.by_id) == list(range(1, len(schema.by_id) + 1))

@@ -97,7 +97,7 @@ def test_names_match_without_regard_to_case_on_request():
 
 
 @given(schemas(V2_PRIMITIVES), schemas(V2_PRIMITIVES))
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 def test_a_union_holds_every_column_of_both_keeps_every_id_and_is_idempotent(base, other):
     try:
         schema = union(base, other)
@@ -110,6 +110,6 @@ def test_a_union_holds_every_column_of_both_keeps_every_id_and_is_idempotent(bas
 
 
 @given(schemas())
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_a_union_with_itself_changes_nothing(schema):
     assert union(schema, schema) is schema

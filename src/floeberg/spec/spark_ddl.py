@@ -104,15 +104,20 @@ def type_from_ddl(text: str) -> IcebergType:
     return assign_fresh_type_ids(data_type, IdCounter(0).next_id)
 
 
-def schema_to_ddl(schema: Schema, *, exact: bool = False) -> str:
-    """The schema as DDL text; see the top of this module for what that leaves out."""
-    return ", ".join(_field_to_ddl(field, exact=exact, separator=" ") for field in schema.fields)
+def schema_to_ddl(schema: Schema, *, exact: bool = False, defaults: bool = False) -> str:
+    """The schema as DDL text; see the top of this module for what that leaves out. Spark takes `DEFAULT` in CREATE
+    TABLE and not where a schema is expected, so it is written only with `defaults` (for columns) or `exact` (for all)."""
+    return ", ".join(
+        _field_to_ddl(field, exact=exact, defaults=defaults or exact, separator=" ") for field in schema.fields
+    )
 
 
 def type_to_ddl(data_type: IcebergType, *, exact: bool = False) -> str:
     """The type as DDL text."""
     if isinstance(data_type, StructType):
-        members = ", ".join(_field_to_ddl(member, exact=exact, separator=": ") for member in data_type.members)
+        members = ", ".join(
+            _field_to_ddl(member, exact=exact, defaults=exact, separator=": ") for member in data_type.members
+        )
         return f"STRUCT<{members}>"
     if isinstance(data_type, ListType):
         return f"ARRAY<{type_to_ddl(data_type.element_type, exact=exact)}>"
@@ -129,12 +134,12 @@ def type_to_ddl(data_type: IcebergType, *, exact: bool = False) -> str:
     return (exact and _EXACT_TEXT.get(name)) or _TEXT[name]
 
 
-def _field_to_ddl(field: NestedField, *, exact: bool, separator: str) -> str:
+def _field_to_ddl(field: NestedField, *, exact: bool, defaults: bool, separator: str) -> str:
     parts = [f"{quote_name(field.name)}{separator}{type_to_ddl(field.type, exact=exact)}"]
     if field.required:
         parts.append("NOT NULL")
     default = field.write_default
-    if default is not UNSET and default is not None and not field.type.is_nested:
+    if defaults and default is not UNSET and default is not None and not field.type.is_nested:
         parts.append(f"DEFAULT {literal_text(field.type, default, exact=exact)}")
     if field.doc is not None:
         parts.append(f"COMMENT {quote_string(field.doc)}")
