@@ -104,6 +104,7 @@ class Select:
     others: list[Expression] = field(default_factory=list)
     distinct: bool = False
     lateral_views: bool = False
+    windowed: bool = False
 
 
 @dataclass(slots=True)

@@ -154,6 +154,7 @@ class QueryParser(RelationParser):
         if cursor.accept("HAVING"):
             select.having = self.expression()
         if cursor.accept("QUALIFY"):
+            select.windowed = True
             select.others.append(self.expression())
         if cursor.at("WINDOW"):
             cursor.advance()

@@ -76,6 +76,7 @@ class References:
     query: Query | None
     relations: tuple[TableRelation, ...]
     cursor: Cursor
+    walk: ScopeWalk
 
     def __bool__(self) -> bool:
         return bool(self.tables or self.functions)
@@ -167,6 +168,7 @@ def _references(cursor: Cursor, walk: ScopeWalk, query: Query | None) -> Referen
         query,
         tuple(use.relation for use in found),
         cursor,
+        walk,
     )
 
 

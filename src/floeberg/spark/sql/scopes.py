@@ -11,6 +11,7 @@ from floeberg.spark.sql.lexer import name_value
 from floeberg.spark.sql.names import Name, Names, TableIdentifier
 from floeberg.spark.sql.query_nodes import (
     Body,
+    Cte,
     Expression,
     Join,
     OpaqueRelation,
@@ -57,7 +58,7 @@ class Scope:
     """The relations that one SELECT's columns come from, the scope around it, and the WITH names in sight."""
 
     outer: Scope | None
-    ctes: frozenset[str]
+    ctes: dict[str, Cte]
     tables: list[TableUse] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
 
@@ -71,17 +72,27 @@ class ScopeWalk:
         self.tables: list[TableUse] = []
         self.qualifiers: list[QualifierUse] = []
         self.functions: list[FunctionUse] = []
+        self.ctes: list[Cte] = []
+        self.recursive: set[int] = set()
+        self.cte_uses: dict[int, Cte] = {}  # by the identity of the relation that reads it
+        self.subqueries: list[Query] = []
         self._seen: set[int] = set()
 
     def query(self, query: Query, outer: Scope | None = None) -> None:
-        ctes = outer.ctes if outer else frozenset()
-        for cte in query.ctes:
-            inside = ctes | {cte.name.lower()} if query.recursive else ctes
-            self.query(cte.query, Scope(None, inside))
-            ctes |= {cte.name.lower()}
+        ctes = self._ctes(query, outer.ctes if outer else {})
         scope = self._body(query.body, Scope(outer, ctes))
         for expression in query.tail:
             self._expression(expression, scope)
+
+    def _ctes(self, query: Query, ctes: dict[str, Cte]) -> dict[str, Cte]:
+        """Walks the WITH clause; gives what is in sight after it."""
+        for cte in query.ctes:
+            self.ctes.append(cte)
+            if query.recursive:
+                self.recursive.add(id(cte))
+            self.query(cte.query, Scope(None, ctes | {cte.name.lower(): cte} if query.recursive else ctes))
+            ctes = ctes | {cte.name.lower(): cte}
+        return ctes
 
     def _body(self, body: Body, scope: Scope) -> Scope:
         """Walks a body; the scope that comes back is the one that an ORDER BY after it sees."""
@@ -111,11 +122,7 @@ class ScopeWalk:
     def _pipe(self, pipe: Pipe, scope: Scope) -> None:
         source = pipe.source
         if isinstance(source, Query):
-            ctes = scope.ctes
-            for cte in source.ctes:
-                self.query(cte.query, Scope(None, ctes))
-                ctes |= {cte.name.lower()}
-            scope.ctes = ctes
+            scope.ctes = self._ctes(source, scope.ctes)
             self._body(source.body, scope)
             for expression in source.tail:
                 self._expression(expression, scope)
@@ -156,6 +163,7 @@ class ScopeWalk:
         shown = relation.alias.name if relation.alias else parts[-1]
         scope.names.append(shown.lower())
         if len(parts) == 1 and parts[0].lower() in scope.ctes:
+            self.cte_uses.setdefault(id(relation), scope.ctes[parts[0].lower()])
             return
         identifier = self.names.table(parts)
         if identifier is None or relation.start in self._seen:
@@ -168,11 +176,11 @@ class ScopeWalk:
 
     def single(self, relation: TableRelation) -> None:
         """A table outside of any query that can be read."""
-        self._table(relation, Scope(None, frozenset()))
+        self._table(relation, Scope(None, {}))
 
     def expression_text(self, scan: ExpressionScan, tables: Sequence[tuple[TableIdentifier, str]]) -> None:
         """Walks the whole of the cursor's tokens as one expression, over tables that stand outside of it."""
-        scope = Scope(None, frozenset())
+        scope = Scope(None, {})
         nowhere = Name((), -1, -1)
         for identifier, alias in tables:
             scope.tables.append(TableUse(TableRelation(nowhere, -1, -1, -1), identifier, alias))
@@ -198,6 +206,7 @@ class ScopeWalk:
             else:
                 index += 1
         for query in expression.subqueries:
+            self.subqueries.append(query)
             self.query(query, scope)
 
     def _chain(self, first: int, scope: Scope) -> int:
