@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import pytest
 from hypothesis import given, settings
@@ -79,6 +80,13 @@ def test_a_new_table_without_one_of_its_parts_is_refused(missing: type[u.Metadat
         apply(None, *(update for update in updates if type(update) is not missing))
 
 
+def test_metadata_can_be_sent_to_another_process() -> None:
+    metadata = committed(new_table(3), 11)
+    sent = pickle.loads(pickle.dumps(metadata))
+    assert sent == metadata
+    assert sent.current_snapshot == metadata.current_snapshot
+
+
 def test_updates_that_change_nothing_give_the_base_itself() -> None:
     base = committed(new_table(2, owner="me"), 11)
     updates = (
@@ -150,7 +158,7 @@ def test_schema_ids_are_given_once_and_equal_schemas_share_one() -> None:
     assert (back.current_schema_id, back.last_column_id, len(back.schemas)) == (0, 3, 2)
     removed = apply(back, u.RemoveSchemas((1,)))
     assert [schema.schema_id for schema in removed.schemas] == [0]
-    with pytest.raises(InvalidInput, match="current"):
+    with pytest.raises(InvalidInput, match="it is the current one"):
         apply(back, u.RemoveSchemas((0,)))
     with pytest.raises(InvalidInput, match="no such schema"):
         apply(back, u.SetCurrentSchema(9))

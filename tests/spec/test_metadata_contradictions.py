@@ -131,12 +131,20 @@ def test_counts_are_bounded(limit: str, field: str) -> None:
         parse(document(3), Limits(**{limit: 0}))  # type: ignore[arg-type]
 
 
-def test_depth_is_bounded_in_fields_that_are_walked() -> None:
+def test_depth_is_bounded_everywhere() -> None:
     deep: object = 1
     for _ in range(450):
         deep = [deep]
-    with pytest.raises(LimitExceeded, match="nests deeper"):
-        parse({**document(2), "new-field": deep})
+    for place in ("new-field", "snapshots", "snapshot-log", "refs", "schemas"):
+        value = document(2)
+        if place == "new-field":
+            value[place] = deep
+        elif place == "refs":
+            value["refs"]["main"]["new-field"] = deep  # type: ignore[index]
+        else:
+            value[place][0]["new-field"] = deep  # type: ignore[index]
+        with pytest.raises(LimitExceeded, match="nests deeper"):
+            parse(value)
 
 
 def test_accessors_name_what_is_not_there() -> None:

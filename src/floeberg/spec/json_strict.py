@@ -80,11 +80,9 @@ def _written_again_is(value: object, data: bytes) -> bool:
     none."""
     try:
         compact = msgspec.json.encode(value)
+        return compact == data or (len(compact) < len(data) and compact == msgspec.json.format(data, indent=-1))
     except RecursionError:
         return False
-    if compact == data:
-        return True
-    return len(compact) < len(data) and compact == msgspec.json.format(data, indent=-1)
 
 
 def _check_unique_keys(data: bytes, where: str, limits: Limits) -> None:

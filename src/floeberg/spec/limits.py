@@ -12,7 +12,7 @@ from floeberg.errors import LimitExceeded
 class Limits:
     """Bounds on metadata JSON. The defaults are far above any table met in practice."""
 
-    metadata_bytes: int = 512 * 1024 * 1024
+    metadata_bytes: int = 256 * 1024 * 1024
     json_depth: int = 400
     """How deep JSON may nest. A schema's type takes three levels of JSON for one of nesting."""
     snapshots: int = 1_000_000

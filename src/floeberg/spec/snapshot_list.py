@@ -11,8 +11,9 @@ import msgspec
 from floeberg.errors import MetadataCorrupt
 from floeberg.spec.documents import Document, DocumentKind, Documents
 from floeberg.spec.json_fields import LONG_MAX, Int32, Int64
+from floeberg.spec.json_strict import check_depth
 from floeberg.spec.limits import Limits
-from floeberg.spec.snapshots import LENIENT_SNAPSHOTS, SNAPSHOTS, UNSIGNED_LONG_MAX, Snapshot
+from floeberg.spec.snapshots import LENIENT_SNAPSHOTS, SNAPSHOT_FIELDS, SNAPSHOTS, UNSIGNED_LONG_MAX, Snapshot
 
 
 class _Shape(msgspec.Struct, rename="kebab", gc=False):
@@ -109,6 +110,8 @@ def check_snapshots(
             where=where,
             snapshot_id=wrong.snapshot_id,
         )
+    if not all(map(SNAPSHOT_FIELDS.issuperset, documents)):  # only fields that are not known here can nest
+        check_depth(list(documents), where=f"{where}: snapshots", limits=limits)
     snapshots = SnapshotList(kind, documents)
     if len(snapshots.positions) != len(documents):
         raise MetadataCorrupt(f"{where}: two snapshots have the same snapshot-id", where=where)

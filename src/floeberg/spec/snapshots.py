@@ -62,7 +62,7 @@ class MetadataLogEntry:
     metadata_file: str
 
 
-_SNAPSHOT_FIELDS: Final = frozenset(
+SNAPSHOT_FIELDS: Final = frozenset(
     ("snapshot-id", "parent-snapshot-id", "sequence-number", "timestamp-ms", "manifest-list", "manifests", "summary",
      "schema-id", "first-row-id", "added-rows", "key-id")
 )  # fmt: skip
@@ -95,7 +95,7 @@ def snapshot_from_json(value: object, where: str = "snapshot", *, highest_id: in
         first_row_id=fields.optional_integer("first-row-id"),
         added_rows=fields.optional_integer("added-rows"),
         key_id=fields.optional_text("key-id"),
-        extra=fields.unknown(_SNAPSHOT_FIELDS),
+        extra=fields.unknown(SNAPSHOT_FIELDS),
     )
 
 
