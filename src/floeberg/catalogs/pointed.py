@@ -34,6 +34,7 @@ from floeberg.errors import (
     NamespaceNotFound,
     TableAlreadyExists,
     TableNotFound,
+    Throttled,
     Unavailable,
     ViewAlreadyExists,
     ViewNotFound,
@@ -49,8 +50,8 @@ _NUMBERED: Final = re.compile(r"(\d{1,18})-[0-9a-fA-F-]{36}\.")
 
 
 class PointerRows(Protocol):
-    """Where the pointers are. Every method is one atomic step. Raises Unavailable when it is not known whether a change
-    took effect."""
+    """Where the pointers are. Every method is one atomic step. Raises Throttled when it is proved that a change did not
+    take effect, Unavailable when that is not known."""
 
     def get(self, identifier: Identifier, kind: str) -> str | None: ...
 
@@ -321,6 +322,11 @@ class RowPointer:
             swapped = self._catalog.rows.swap(
                 self._identifier, TABLE, expected=base.metadata_location, location=location
             )
+        except Throttled as refused:
+            self.store_for(location).delete(location)
+            raise CommitConflict(
+                f"table {self.identifier}: the catalog refused for now: {refused}", table=self.identifier
+            ) from refused
         except Unavailable as failed:
             swapped = self._settle(base.metadata_location, location, failed)
         if not swapped:
