@@ -85,12 +85,12 @@ class _Builder:
 
 
 def walk(fields: Iterable[FileField]) -> Iterator[FileField]:
-    """Every field at any depth."""
-    stack = list(fields)
+    """Every field at any depth, in the file's order."""
+    stack = list(fields)[::-1]
     while stack:
         field = stack.pop()
         yield field
-        stack.extend(field.children)
+        stack.extend(reversed(field.children))
 
 
 def has_ids(fields: Iterable[FileField]) -> bool:

@@ -14,7 +14,7 @@ from floeberg.arrow.file_schema import FileField, file_fields, keep_leaves, reso
 from floeberg.arrow.io import open_source, reading
 from floeberg.arrow.projection import Projection
 from floeberg.effects.protocols import Store
-from floeberg.errors import UnsupportedFeature
+from floeberg.errors import DataFileCorrupt, UnsupportedFeature
 from floeberg.spec.name_mapping import NameMapping
 from floeberg.spec.schema import MAX_SCHEMA_DEPTH, Schema, walk_fields
 from floeberg.spec.types import TimestampNsType, TimestamptzNsType
@@ -82,7 +82,7 @@ def read_parquet(
     columns = sorted(leaves)
     for group, first_position in _row_groups(file.metadata, byte_range):
         metadata = file.metadata.row_group(group)
-        if metadata.num_rows == 0 or (row_group_filter is not None and not row_group_filter(metadata, all_fields)):
+        if row_group_filter is not None and not row_group_filter(metadata, all_fields):
             continue
         position = first_position
         with reading(location):
@@ -92,6 +92,12 @@ def read_parquet(
         for batch in _guarded(batches, location):
             yield FileBatch(position, projection.apply(batch))
             position += batch.num_rows
+        if position - first_position != metadata.num_rows:
+            raise DataFileCorrupt(
+                f"{location}: row group {group} has {position - first_position} rows and its footer says "
+                f"{metadata.num_rows}, so that row positions in it are not certain",
+                location=location,
+            )
 
 
 def _guarded(batches: Iterator[pa.RecordBatch], location: str) -> Iterator[pa.RecordBatch]:

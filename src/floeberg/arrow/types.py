@@ -192,8 +192,7 @@ class _FromArrow:
             name = f"{path}.{field.name}" if path else field.name
             doc = (field.metadata or {}).get(DOC_KEY)
             found = self.type(field, depth=depth, path=name)
-            required = not field.nullable and found is not UNKNOWN
-            out.append(NestedField(field_id, field.name, found, required, doc=doc.decode() if doc else None))
+            out.append(NestedField(field_id, field.name, found, not field.nullable, doc.decode() if doc else None))
         return out
 
     def type(self, field: pa.Field, *, depth: int, path: str) -> IcebergType:
