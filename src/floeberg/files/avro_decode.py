@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import fastavro
@@ -19,6 +20,10 @@ from floeberg.files.avro_container import MAGIC, encode_long
 from floeberg.files.avro_wire import SENTINEL_BYTES, SENTINEL_LONG, WireType, member_name, plain_schema, sentinel_bytes
 
 Decoder = Literal["auto", "polars", "fastavro"]
+
+FALLBACK_BYTES: Final = 4 * 1024 * 1024
+"""How many bytes of records may go to fastavro when polars fails: rows as Python objects take a hundred times as much, so
+damaged bytes in any amount must not get there."""
 
 _SYNC: Final = b"floeberg-decoder"
 _SCALARS: Final[dict[str, type[pl.DataType]]] = {
@@ -37,35 +42,41 @@ _FASTAVRO_ERRORS: Final = (
 )  # fmt: skip
 
 
-def decode_columns(
-    body: bytes,
-    records: int,
-    columns: Mapping[str, WireType],
-    *,
-    select: Collection[str] | None = None,
-    decoder: Decoder = "auto",
-) -> pl.DataFrame:
-    """The records as a frame of physical values, one column for each name whose type takes bytes.
+@dataclass(frozen=True, slots=True)
+class DecodePlan:
+    """What decoding records of one writer schema needs, made once for all files that have it."""
 
-    `columns` are the record's fields in the order of the bytes. Raises ManifestCorrupt."""
+    columns: Mapping[str, WireType]
+    codes: Mapping[str, str]
+    schema_json: bytes
+    sentinel: bytes
+
+
+def plan_decoding(columns: Mapping[str, WireType]) -> DecodePlan:
+    """The plan for records of these fields, which are in the order of the bytes. Names are free: decoders see codes."""
     coded = {f"c{place}": wire for place, wire in enumerate(columns.values())}
-    wanted = {
-        code: name
-        for code, name in zip(coded, columns, strict=True)
-        if not columns[name].is_empty and (select is None or name in select)
-    }
-    data = _container(body, records, coded)
+    codes = {code: name for code, name in zip(coded, columns, strict=True) if not columns[name].is_empty}
+    schema = msgspec.json.encode(plain_schema(coded))
+    return DecodePlan(dict(columns), codes, schema, b"".join(sentinel_bytes(wire) for wire in coded.values()))
+
+
+def decode_columns(
+    body: bytes, records: int, plan: DecodePlan, *, select: Collection[str] | None = None, decoder: Decoder = "auto"
+) -> dict[str, pl.Series]:
+    """The records as columns of physical values, one for each name whose type takes bytes. Raises ManifestCorrupt."""
+    wanted = {code: name for code, name in plan.codes.items() if select is None or name in select}
+    data = _container(body, records, plan)
     frame: pl.DataFrame | None = None
     if decoder != "fastavro":
         try:
             frame = pl.read_avro(io.BytesIO(data), columns=list(wanted))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            if decoder == "polars":
+            if decoder == "polars" or len(body) > FALLBACK_BYTES:
                 raise ManifestCorrupt(f"the Avro records cannot be decoded ({error})") from error
     if frame is None:
-        frame = _by_fastavro(data, coded, wanted)
-    _check_sentinel(frame, records, coded)
-    return frame.head(records).rename(wanted)
+        frame = _by_fastavro(data, plan, wanted)
+    _check_sentinel(frame, records, plan)
+    return {wanted[series.name]: series.alias(wanted[series.name]) for series in frame.head(records).get_columns()}
 
 
 def physical_dtype(wire: WireType, *, top: bool = True) -> pl.DataType:
@@ -85,30 +96,29 @@ def physical_dtype(wire: WireType, *, top: bool = True) -> pl.DataType:
     return _SCALARS[wire.kind]()
 
 
-def _container(body: bytes, records: int, coded: Mapping[str, WireType]) -> bytes:
-    schema = msgspec.json.encode(plain_schema(coded))
-    tail = b"".join(sentinel_bytes(wire) for wire in coded.values())
+def _container(body: bytes, records: int, plan: DecodePlan) -> bytes:
+    schema, tail = plan.schema_json, plan.sentinel
     head = MAGIC + b"\x02\x16avro.schema" + encode_long(len(schema)) + schema + b"\x00" + _SYNC
     block = encode_long(records + 1) + encode_long(len(body) + len(tail))
     return b"".join((head, block, body, tail, _SYNC))
 
 
-def _by_fastavro(data: bytes, coded: Mapping[str, WireType], wanted: Collection[str]) -> pl.DataFrame:
+def _by_fastavro(data: bytes, plan: DecodePlan, wanted: Mapping[str, str]) -> pl.DataFrame:
     try:
         rows = list(fastavro.reader(io.BytesIO(data)))
         series = [
-            pl.Series(code, [row[code] for row in rows], dtype=physical_dtype(coded[code]), strict=True)
-            for code in wanted
+            pl.Series(code, [row[code] for row in rows], dtype=physical_dtype(plan.columns[name]), strict=True)
+            for code, name in wanted.items()
         ]
     except _FASTAVRO_ERRORS as error:
         raise ManifestCorrupt(f"the Avro records cannot be decoded ({type(error).__name__}: {error})") from error
     return pl.DataFrame(series)
 
 
-def _check_sentinel(frame: pl.DataFrame, records: int, coded: Mapping[str, WireType]) -> None:
+def _check_sentinel(frame: pl.DataFrame, records: int, plan: DecodePlan) -> None:
     if frame.height == records + 1:
         last = frame.row(records, named=True)
-        if all(value == _sentinel_value(coded[code]) for code, value in last.items()):
+        if all(value == _sentinel_value(plan.columns[plan.codes[code]]) for code, value in last.items()):
             return
     raise ManifestCorrupt("the Avro records do not end where the block counts say; the file is damaged")
 

@@ -132,7 +132,7 @@ def _vector(blob: bytes, cardinality: int | None, limits: DecodeLimits) -> bytes
     if zlib.crc32(blob[4:-4]) != struct.unpack(">I", blob[-4:])[0]:
         raise PuffinCorrupt("the checksum of a deletion vector does not match; the file is damaged")
     vector = blob[8:-4]
-    found = roaring.cardinality(vector)
+    found = roaring.cardinality(vector, limits=limits)
     if cardinality is not None and found != cardinality:
         raise PuffinCorrupt(f"a deletion vector has {found} positions, its manifest entry says {cardinality}")
     return vector

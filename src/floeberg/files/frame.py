@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 import polars as pl
 
 from floeberg.errors import ManifestCorrupt
 from floeberg.files.avro_container import Header, read_body, read_header
-from floeberg.files.avro_decode import Decoder, decode_columns
+from floeberg.files.avro_decode import DecodePlan, Decoder, decode_columns, plan_decoding
 from floeberg.files.avro_wire import WireField, WireType, parse_writer_schema
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
 from floeberg.files.manifest_columns import (
@@ -26,6 +27,7 @@ from floeberg.files.manifest_columns import (
     is_field,
     match,
     matcher,
+    nulls,
     typed,
 )  # fmt: skip
 from floeberg.files.partition_columns import inferred_partition_type, partition_series, resolve_partition
@@ -42,16 +44,17 @@ COLUMN_NAMES: Final = (
     "partition",
     *(column.name for column in DATA_FILE_COLUMNS[3:]),
 )  # fmt: skip
-_SIGNED: Final = ("record_count", "file_size_in_bytes")
+_RANGES: Final = (("status", 2), ("content", 2), ("record_count", 2**63 - 1), ("file_size_in_bytes", 2**63 - 1))
+_CACHED_SCHEMA_BYTES: Final = 256 * 1024
 _ENTRY_BY_ID, _ENTRY_BY_NAME = matcher(ENTRY_COLUMNS)
 _FILE_BY_ID, _FILE_BY_NAME = matcher(DATA_FILE_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A manifest's record flattened: its fields in the order of the bytes, and which of them hold the partition."""
+    """A manifest's record flattened: how its fields are decoded, and which of them hold the partition."""
 
-    columns: Mapping[str, WireType]
+    plan: DecodePlan
     partition: tuple[WireField, ...]
     partition_is_nullable: bool
 
@@ -70,16 +73,18 @@ def decode_manifest(
     `select` names the columns wanted besides `ALWAYS_READ`. Raises ManifestCorrupt, LimitExceeded,
     UnsupportedFeature."""
     header = read_header(data, limits)
-    layout = _layout(_writer_fields(header, limits))
+    layout = _layout_of(header, limits)
     records, body = read_body(data, header, limits)
-    wanted = None if select is None else _codes_of({*select, *ALWAYS_READ}, layout)
-    raw = decode_columns(body, records, layout.columns, select=wanted, decoder=decoder)
     names = frozenset(COLUMN_NAMES if select is None else {*select, *ALWAYS_READ})
-    series = typed(raw, [column for column in (*ENTRY_COLUMNS, *DATA_FILE_COLUMNS) if column.name in names])
+    wanted = None if select is None else {code for code in layout.plan.columns if code.split(".")[0] in names}
+    raw = decode_columns(body, records, layout.plan, select=wanted, decoder=decoder)
+    known = [column for column in (*ENTRY_COLUMNS, *DATA_FILE_COLUMNS) if column.name in names]
+    columns = typed(raw, known, records)
+    _set_defaults(columns, layout, records)
+    _check(columns)
     if "partition" in names:
-        series.append(_partition(raw, layout, partition_type))
-    frame = pl.DataFrame(series).select([name for name in COLUMN_NAMES if name in names])
-    return _checked(_defaulted(frame, layout))
+        columns["partition"] = _partition(raw, layout, partition_type, records)
+    return pl.DataFrame([columns[name] for name in COLUMN_NAMES if name in names])
 
 
 def inherit(frame: pl.DataFrame, manifest: ManifestFile) -> pl.DataFrame:
@@ -87,18 +92,19 @@ def inherit(frame: pl.DataFrame, manifest: ManifestFile) -> pl.DataFrame:
     added entries, first_row_id of live data files. Adds `spec_id`.
 
     https://iceberg.apache.org/spec/#sequence-number-inheritance, #first-row-id-inheritance"""
-    sequence = pl.lit(manifest.sequence_number, dtype=pl.Int64)
-    may_inherit = pl.lit(True) if manifest.sequence_number == 0 else pl.col("status") == EntryStatus.ADDED
-    inherited = [
-        pl.col("snapshot_id").fill_null(pl.lit(manifest.added_snapshot_id, dtype=pl.Int64)),
-        *(
-            pl.when(pl.col(name).is_null() & may_inherit).then(sequence).otherwise(pl.col(name)).alias(name)
-            for name in ("sequence_number", "file_sequence_number")
-        ),
-        _first_row_id(manifest),
-        pl.lit(manifest.partition_spec_id, dtype=pl.Int32).alias("spec_id"),
-    ]
-    return frame.with_columns(inherited)
+    columns = {series.name: series for series in frame.get_columns()}
+    snapshot_id = columns["snapshot_id"]
+    if snapshot_id.null_count() and manifest.added_snapshot_id is not None:
+        columns["snapshot_id"] = snapshot_id.fill_null(manifest.added_snapshot_id)
+    for name in ("sequence_number", "file_sequence_number"):
+        if columns[name].null_count():
+            inherits = columns[name].is_null()
+            if manifest.sequence_number != 0:
+                inherits &= columns["status"] == EntryStatus.ADDED
+            columns[name] = _constant(name, manifest.sequence_number, frame.height).zip_with(inherits, columns[name])
+    columns["first_row_id"] = _first_row_id(columns, manifest, frame.height)
+    columns["spec_id"] = _constant("spec_id", manifest.partition_spec_id, frame.height).cast(pl.Int32)
+    return pl.DataFrame(list(columns.values()))
 
 
 def manifest_frame(
@@ -112,17 +118,15 @@ def manifest_frame(
     """`decode_manifest` and `inherit`, for the manifest that the list describes so. Raises ManifestCorrupt also when
     the manifest holds another kind of files than the list says, or an existing file has no sequence number."""
     frame = decode_manifest(data, partition_type=partition_type, select=select, limits=limits)
-    is_data = pl.col("content") == FileContent.DATA
-    stranger = ~is_data if manifest.content is ManifestContent.DATA else is_data
     frame = inherit(frame, manifest)
-    lost = (pl.col("status") == EntryStatus.EXISTING) & pl.col("sequence_number").is_null()
-    has_stranger, has_lost = frame.select(stranger.any(), lost.any().alias("lost")).row(0)
-    if has_stranger:
+    is_data = frame.get_column("content") == FileContent.DATA
+    if not (is_data if manifest.content is ManifestContent.DATA else ~is_data).all():
         raise ManifestCorrupt(
             f"manifest {manifest.manifest_path} is listed as one of {manifest.content.name} files and holds others",
             manifest=manifest.manifest_path,
         )
-    if has_lost:
+    numbers = frame.get_column("sequence_number")
+    if numbers.null_count() and (numbers.is_null() & (frame.get_column("status") == EntryStatus.EXISTING)).any():
         raise ManifestCorrupt(
             f"manifest {manifest.manifest_path} has an existing file without a sequence number",
             manifest=manifest.manifest_path,
@@ -135,7 +139,7 @@ def stored_partition_type(
 ) -> StructType:
     """The partition type of a manifest's values: the given one, and where that is unknown (the source column was
     dropped) or not given, what the manifest's own Avro schema says."""
-    fields = _layout(_writer_fields(read_header(data, limits), limits)).partition
+    fields = _layout_of(read_header(data, limits), limits).partition
     stored = inferred_partition_type(fields)
     if partition_type is None:
         return stored
@@ -150,19 +154,31 @@ def stored_partition_type(
     )
 
 
-def _first_row_id(manifest: ManifestFile) -> pl.Expr:
+def _first_row_id(columns: Mapping[str, pl.Series], manifest: ManifestFile, height: int) -> pl.Series:
+    found = columns["first_row_id"]
     if manifest.content is not ManifestContent.DATA or manifest.first_row_id is None:
-        return pl.lit(None, dtype=pl.Int64).alias("first_row_id")
-    inherits = pl.col("first_row_id").is_null() & (pl.col("status") != EntryStatus.DELETED)
-    rows = pl.when(inherits).then(pl.col("record_count")).otherwise(0)
-    start = manifest.first_row_id + rows.cum_sum() - rows
-    return pl.when(inherits).then(start).otherwise(pl.col("first_row_id")).cast(pl.Int64).alias("first_row_id")
+        return nulls("first_row_id", pl.Int64(), height)
+    inherits = found.is_null() & (columns["status"] != EntryStatus.DELETED)
+    rows = columns["record_count"].zip_with(inherits, _constant("rows", 0, height))
+    return (rows.cum_sum() - rows + manifest.first_row_id).zip_with(inherits, found).alias("first_row_id")
 
 
-def _writer_fields(header: Header, limits: DecodeLimits) -> tuple[WireField, ...]:
+def _constant(name: str, value: int, height: int) -> pl.Series:
+    return pl.Series(name, [value], dtype=pl.Int64).new_from_index(0, height)
+
+
+def _layout_of(header: Header, limits: DecodeLimits) -> _Layout:
     if (schema := header.metadata.get("avro.schema")) is None:
         raise ManifestCorrupt("the Avro header has no schema")
-    return parse_writer_schema(schema, limits)
+    if len(schema) > _CACHED_SCHEMA_BYTES:
+        return _layout(parse_writer_schema(schema, limits))
+    return _cached_layout(schema, limits)
+
+
+@lru_cache(maxsize=256)
+def _cached_layout(schema: bytes, limits: DecodeLimits) -> _Layout:
+    """The manifests of a table have few schemas: one for each spec and format version."""
+    return _layout(parse_writer_schema(schema, limits))
 
 
 def _layout(fields: tuple[WireField, ...]) -> _Layout:
@@ -199,7 +215,7 @@ def _layout(fields: tuple[WireField, ...]) -> _Layout:
     if data_file is None:
         raise ManifestCorrupt("this Avro file is no manifest: its records have no data_file")
     nullable = partition is not None and partition.type.null_index is not None
-    return _Layout(columns, () if partition is None else partition.type.fields, nullable)
+    return _Layout(plan_decoding(columns), () if partition is None else partition.type.fields, nullable)
 
 
 def _put_partition(columns: dict[str, WireType], partition: WireField) -> None:
@@ -210,44 +226,39 @@ def _put_partition(columns: dict[str, WireType], partition: WireField) -> None:
         columns[f"partition.{place}"] = field.type
 
 
-def _codes_of(names: Collection[str], layout: _Layout) -> set[str]:
-    return {code for code in layout.columns if code.split(".")[0] in names}
-
-
-def _partition(raw: pl.DataFrame, layout: _Layout, partition_type: StructType | None) -> pl.Series:
+def _partition(
+    raw: Mapping[str, pl.Series], layout: _Layout, partition_type: StructType | None, height: int
+) -> pl.Series:
     wanted = inferred_partition_type(layout.partition) if partition_type is None else partition_type
     if not len(wanted):
-        return pl.Series("partition", [{}], dtype=pl.Struct([])).new_from_index(0, raw.height)
+        return pl.Series("partition", [{}], dtype=pl.Struct([])).new_from_index(0, height)
     series: list[pl.Series] = []
     for member, place in resolve_partition(layout.partition, wanted):
         wire = None if place is None else layout.partition[place].type
         found = None if place is None or wire is None or wire.is_empty else _partition_column(raw, layout, place)
-        series.append(partition_series(found, wire, member, raw.height))
+        series.append(partition_series(found, wire, member, height))
     return pl.DataFrame(series).to_struct("partition")
 
 
-def _partition_column(raw: pl.DataFrame, layout: _Layout, place: int) -> pl.Series:
+def _partition_column(raw: Mapping[str, pl.Series], layout: _Layout, place: int) -> pl.Series:
     if layout.partition_is_nullable:
-        return raw.get_column("partition").struct.field(f"f{place}")
-    return raw.get_column(f"partition.{place}")
+        return raw["partition"].struct.field(f"f{place}")
+    return raw[f"partition.{place}"]
 
 
-def _defaulted(frame: pl.DataFrame, layout: _Layout) -> pl.DataFrame:
-    defaults = [pl.col("content").fill_null(int(FileContent.DATA))]
-    if "file_format" in frame.columns:
-        defaults.append(pl.col("file_format").str.to_lowercase())
-    if "sequence_number" not in layout.columns:
-        defaults += [pl.lit(0, dtype=pl.Int64).alias(name) for name in ("sequence_number", "file_sequence_number")]
-    return frame.with_columns(defaults)
+def _set_defaults(columns: dict[str, pl.Series], layout: _Layout, height: int) -> None:
+    if columns["content"].null_count():
+        columns["content"] = columns["content"].fill_null(int(FileContent.DATA))
+    if "file_format" in columns:
+        columns["file_format"] = columns["file_format"].str.to_lowercase()
+    if "sequence_number" not in layout.plan.columns:
+        for name in ("sequence_number", "file_sequence_number"):
+            columns[name] = _constant(name, 0, height)
 
 
-def _checked(frame: pl.DataFrame) -> pl.DataFrame:
-    checks: dict[str, pl.Expr] = {
-        "status": pl.col("status").is_between(0, 2),
-        "content": pl.col("content").is_between(0, 2),
-        **{name: pl.col(name) >= 0 for name in _SIGNED if name in frame.columns},
-    }
-    for name, holds in frame.select(**{name: check.all() for name, check in checks.items()}).row(0, named=True).items():
-        if not holds:
-            raise ManifestCorrupt(f"the manifest has an entry whose {name} is out of range", column=name)
-    return frame
+def _check(columns: Mapping[str, pl.Series]) -> None:
+    for name, top in _RANGES:
+        if name in columns and len(columns[name]):
+            least, most = columns[name].min(), columns[name].max()
+            if not isinstance(least, int) or not isinstance(most, int) or least < 0 or most > top:
+                raise ManifestCorrupt(f"the manifest has an entry whose {name} is out of range", column=name)

@@ -24,6 +24,7 @@ class DecodeLimits:
     max_schema_depth: int = 32
     max_blobs: int = 1_000_000
     max_footer_bytes: int = 256 * MIB
+    max_bitmap_keys: int = 65_536
     max_positions: int = 256_000_000
 
     def output_bytes(self, compressed_bytes: int) -> int:

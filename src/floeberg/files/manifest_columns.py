@@ -139,24 +139,26 @@ def _instance(dtype: object) -> pl.DataType:
     return dtype if isinstance(dtype, pl.DataType) else dtype()  # type: ignore[operator]
 
 
-def typed(frame: pl.DataFrame, columns: Iterable[Column]) -> list[pl.Series]:
-    """The frame's columns in their dtypes; those that the file lacks are null. Raises ManifestCorrupt."""
-    out: list[pl.Series] = []
+def nulls(name: str, dtype: pl.DataType, height: int) -> pl.Series:
+    """A column of nulls."""
+    return pl.Series(name, [None], dtype=dtype).new_from_index(0, height)
+
+
+def typed(found: Mapping[str, pl.Series], columns: Iterable[Column], height: int) -> dict[str, pl.Series]:
+    """The columns in their dtypes; those that the file lacks are null. Raises ManifestCorrupt."""
+    out: dict[str, pl.Series] = {}
     for column in columns:
-        if column.name not in frame.columns:
-            if column.required and frame.height:
-                raise ManifestCorrupt(
-                    f"column {column.name} (field id {column.field_id}) is missing", column=column.name
-                )
-            out.append(pl.Series(column.name, [None], dtype=column.dtype).new_from_index(0, frame.height))
-            continue
-        series = frame.get_column(column.name)
-        if series.dtype != column.dtype:
+        series = found.get(column.name)
+        if series is None:
+            if column.required and height:
+                raise ManifestCorrupt(f"column {column.name} ({column.field_id}) is missing", column=column.name)
+            series = nulls(column.name, column.dtype, height)
+        elif series.dtype != column.dtype:
             try:
                 series = series.cast(column.dtype, strict=True)
             except pl.exceptions.PolarsError as error:
                 raise ManifestCorrupt(f"column {column.name} has a value out of range", column=column.name) from error
         if column.required and series.null_count():
             raise ManifestCorrupt(f"column {column.name} is null in some record", column=column.name)
-        out.append(series)
+        out[column.name] = series
     return out

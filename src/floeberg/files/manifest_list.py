@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -10,10 +11,10 @@ import polars as pl
 
 from floeberg.errors import InvalidInput, ManifestCorrupt
 from floeberg.files.avro_container import blocked, encode_long, read_body, read_header, write_container
-from floeberg.files.avro_decode import Decoder, decode_columns
+from floeberg.files.avro_decode import DecodePlan, Decoder, decode_columns, plan_decoding
 from floeberg.files.avro_encode import encode_optional_bytes, encode_optional_long, encode_text, long_bytes
 from floeberg.files.avro_schemas import manifest_list_schema
-from floeberg.files.avro_wire import WireField, WireType, parse_writer_schema
+from floeberg.files.avro_wire import WireType, parse_writer_schema
 from floeberg.files.compression import avro_codec
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
 from floeberg.files.manifest_columns import (
@@ -31,6 +32,7 @@ from floeberg.spec.data_file import FieldSummary, ManifestContent, ManifestFile
 
 _BY_ID, _BY_NAME = matcher(MANIFEST_FILE_COLUMNS)
 _SUMMARY_BY_ID, _SUMMARY_BY_NAME = matcher(SUMMARY_COLUMNS)
+_CACHED_SCHEMA_BYTES: Final = 64 * 1024
 _BOOLEANS: Final = {None: b"\x00", False: b"\x02\x00", True: b"\x02\x01"}
 
 
@@ -42,14 +44,20 @@ def read_manifest_list(
     header = read_header(data, limits)
     if (schema := header.metadata.get("avro.schema")) is None:
         raise ManifestCorrupt("the Avro header has no schema")
-    columns, summary = _layout(parse_writer_schema(schema, limits))
+    plan, summary = (_cached_layout if len(schema) <= _CACHED_SCHEMA_BYTES else _layout)(schema, limits)
     records, body = read_body(data, header, limits)
-    raw = decode_columns(body, records, columns, select={name for name in columns if "." not in name}, decoder=decoder)
-    values = {series.name: series.to_list() for series in typed(raw, MANIFEST_FILE_COLUMNS)}
-    values["partitions"] = _summaries(raw, summary)
+    known = {name for name in plan.columns if "." not in name}
+    raw = decode_columns(body, records, plan, select=known, decoder=decoder)
+    values = {name: series.to_list() for name, series in typed(raw, MANIFEST_FILE_COLUMNS, records).items()}
+    values["partitions"] = _summaries(raw.get("partitions"), summary, records)
     values["content"] = [_content(number) for number in values["content"]]
     for name in ("sequence_number", "min_sequence_number"):
         values[name] = [number or 0 for number in values[name]]
+    # A delete manifest has no row ids to give, whatever its writer put there.
+    values["first_row_id"] = [
+        first if content is ManifestContent.DATA else None
+        for first, content in zip(values["first_row_id"], values["content"], strict=True)
+    ]
     if any(length < 0 for length in values["manifest_length"]):
         raise ManifestCorrupt("the manifest list has a manifest of negative length")
     names = list(values)
@@ -82,11 +90,11 @@ def write_manifest_list(
     return write_container(schema, blocked(records), metadata=metadata, codec=avro_codec(codec))
 
 
-def _layout(fields: Sequence[WireField]) -> tuple[dict[str, WireType], dict[str, Column]]:
-    """The record's fields in the order of the bytes, and what the members of a partition summary are."""
+def _layout(schema: bytes, limits: DecodeLimits) -> tuple[DecodePlan, dict[str, Column]]:
+    """How the record's fields are decoded, and what the members of a partition summary are."""
     columns: dict[str, WireType] = {}
     summary: dict[str, Column] = {}
-    for field in fields:
+    for field in parse_writer_schema(schema, limits):
         if is_field(field, SUMMARIES_ID, "partitions"):
             name, summary = "partitions", _summary_members(field.type)
         elif column := match(field, _BY_ID, _BY_NAME):
@@ -101,7 +109,10 @@ def _layout(fields: Sequence[WireField]) -> tuple[dict[str, WireType], dict[str,
         columns[name] = field.type
     if "manifest_path" not in columns:
         raise ManifestCorrupt("this Avro file is no manifest list: its records have no manifest_path")
-    return columns, summary
+    return plan_decoding(columns), summary
+
+
+_cached_layout = lru_cache(maxsize=64)(_layout)
 
 
 def _summary_members(wire: WireType) -> dict[str, Column]:
@@ -117,10 +128,11 @@ def _summary_members(wire: WireType) -> dict[str, Column]:
     return members
 
 
-def _summaries(raw: pl.DataFrame, members: dict[str, Column]) -> list[tuple[FieldSummary, ...] | None]:
-    if "partitions" not in raw.columns:
-        return [None] * raw.height
-    partitions = raw.get_column("partitions")
+def _summaries(
+    partitions: pl.Series | None, members: dict[str, Column], height: int
+) -> list[tuple[FieldSummary, ...] | None]:
+    if partitions is None:
+        return [None] * height
     lengths = partitions.list.len().to_list()
     if not any(lengths):
         return [None if length is None else () for length in lengths]

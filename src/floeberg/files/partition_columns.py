@@ -11,6 +11,7 @@ import polars as pl
 
 from floeberg.errors import ManifestCorrupt
 from floeberg.files.avro_wire import WireField, WireType
+from floeberg.files.manifest_columns import nulls
 from floeberg.spec.types import (
     BINARY,
     BOOLEAN,
@@ -141,7 +142,7 @@ def partition_series(series: pl.Series | None, wire: WireType | None, member: Ne
     dtype = partition_dtype(kind)
     name = str(member.field_id)
     if series is None or wire is None:
-        return pl.Series(name, [None], dtype=dtype).new_from_index(0, height)
+        return nulls(name, dtype, height)
     try:
         return _converted(series, wire, kind, dtype).alias(name)
     except (pl.exceptions.PolarsError, ValueError, ArithmeticError) as error:
