@@ -17,8 +17,10 @@ from floeberg.arrow.types import arrow_schema, arrow_type
 from floeberg.errors import InvalidInput
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import (
+    MAX_DECIMAL_PRECISION,
     UNSET,
     BinaryType,
+    DecimalType,
     DoubleType,
     FixedType,
     GeographyType,
@@ -121,6 +123,9 @@ def write_converter(source: pa.DataType, target: IcebergType) -> Convert | None:
         return lambda array: array.cast(arrow_type(target))
     if isinstance(target, DoubleType) and source in (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16()):
         return lambda array: array.cast(pa.float64())
+    if isinstance(target, DecimalType) and types.is_integer(source):
+        widest = pa.decimal128(MAX_DECIMAL_PRECISION, target.scale)
+        return lambda array: array.cast(widest).cast(arrow_type(target))
     is_text = types.is_string(source) or types.is_large_string(source) or types.is_string_view(source)
     if is_text != isinstance(target, StringType) and (is_text or isinstance(target, StringType)):
         return converter_for(source, target) if isinstance(target, UuidType) else None
