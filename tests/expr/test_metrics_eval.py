@@ -254,6 +254,8 @@ def test_a_null_struct_that_was_not_counted_makes_its_fields_null() -> None:
     uncounted = data_file(10, value_counts={ID["st.x"]: 7}, null_value_counts={ID["st.x"]: 0})
     assert may_contain_match(bind(col("st.x").is_null(), SCHEMA), uncounted)
     assert not must_all_match(bind(col("st.x").not_null(), SCHEMA), uncounted)
+    missing = data_file(10, value_counts={ID["st.x"]: 0}, null_value_counts={ID["st.x"]: 0})
+    assert may_contain_match(bind(col("st.x") == 1, SCHEMA), missing)  # its initial default may be 1
 
 
 def test_constants_need_no_metrics_and_unbound_expressions_are_refused() -> None:
