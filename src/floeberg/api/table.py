@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from floeberg.api.inspect import Inspect
 from floeberg.api.transaction import Transaction
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
 from floeberg.catalogs.base import LoadedTable
@@ -89,6 +90,11 @@ class Table:
     @property
     def refs(self) -> Mapping[str, SnapshotRef]:
         return self.metadata.refs
+
+    @property
+    def inspect(self) -> Inspect:
+        """The metadata tables: `t.inspect.files()`."""
+        return Inspect(self._pointer, self._state)
 
     def refresh(self) -> Table:
         """Sees what was committed meanwhile. Raises TableNotFound when the table is gone or another took its name."""
