@@ -334,6 +334,15 @@ def test_what_is_read_is_shared_and_bounded() -> None:
     assert tiny.nbytes <= 10
 
 
+def test_delete_files_of_a_moved_table_are_found_by_locate() -> None:
+    store = MemoryStore(SystemClock())
+    old = "s3://old/data/1"
+    positions = write_position_deletes(store, "memory://bucket/d", {old: BitMap64([3])}, spec_id=0)
+    recorded = replace(positions, file_path="s3://old/d")
+    moved = DeleteLoader(lambda _: store, [TABLE], locate=lambda path: path.replace("s3://old", "memory://bucket"))
+    assert moved.load(old, [recorded]).positions == BitMap64([3])
+
+
 def test_the_least_recently_used_leaves_the_cache_first() -> None:
     cache = DeleteCache(max_bytes=100)
     for key in ("a", "b", "a", "c"):

@@ -167,6 +167,12 @@ def test_local_files_are_read_where_they_lie(file_format: FileFormat, tmp_path: 
         assert len(read(store, FileToRead(data_file=file), SCHEMA, options=options)) == 6
 
 
+def test_a_moved_file_is_read_where_it_lies_under_its_old_name() -> None:
+    store, file = write(ROWS[:1], SCHEMA, FileFormat.PARQUET)
+    moved = FileToRead(data_file=replace(file, file_path="s3://old/data/file"), location=LOCATION)
+    assert read(store, moved, Schema(FILE_PATH, SCHEMA.fields[0])) == [{"_file": "s3://old/data/file", "x": 0}]
+
+
 def test_workers_need_neither_polars_nor_sqlglot_nor_sqlalchemy() -> None:
     code = (
         "import sys, floeberg.arrow.read, floeberg.arrow.write, floeberg.arrow.write_deletes;"

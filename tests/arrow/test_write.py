@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import math
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from floeberg.arrow.partition import sort_table, split_by_partition
 from floeberg.arrow.physical import physical_values
 from floeberg.arrow.write import RollingWriter, stored_schema
 from floeberg.arrow.write_properties import write_properties
-from floeberg.effects.system import SystemClock
+from floeberg.effects.system import SystemClock, SystemIds
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spec.data_file import DataFile, FileContent, FileFormat
 from floeberg.spec.partitioning import PartitionSpec, build_partition_spec
@@ -45,18 +46,20 @@ from floeberg.spec.types import (
     NestedField,
     StructType,
 )
+from floeberg.storage.local import LocalStore
 from floeberg.storage.memory import MemoryStore
 
 UNPARTITIONED = PartitionSpec(0, ())
 
 
 class Locations:
-    def __init__(self) -> None:
+    def __init__(self, root: str = "memory://bucket") -> None:
+        self.root = root
         self.count = 0
 
     def __call__(self, partition_path: str) -> str:
         self.count += 1
-        return f"memory://bucket/t/data/{partition_path or 'all'}/{self.count}"
+        return f"{self.root}/t/data/{partition_path or 'all'}/{self.count}"
 
 
 def writer(store: MemoryStore, schema: Schema, **options: Any) -> RollingWriter:
@@ -247,6 +250,15 @@ def test_no_rows_make_no_file_and_abort_leaves_none() -> None:
     assert list(store.list("memory://bucket/t")) == []
 
 
+def test_an_aborted_local_file_is_gone(tmp_path: Path) -> None:
+    store = LocalStore(SystemIds(), fsync=False)
+    out = RollingWriter(store, NUMBERS, spec=UNPARTITIONED, new_location=Locations(str(tmp_path)))
+    out.write(incompressible(10))
+    assert len(list(store.list(str(tmp_path)))) == 1
+    out.abort()
+    assert list(store.list(str(tmp_path))) == []
+
+
 def test_row_groups_have_the_size_that_the_property_asks_for() -> None:
     store = MemoryStore(SystemClock())
     out = writer(store, NUMBERS, properties={"write.parquet.row-group-size-bytes": "100000"})
@@ -376,16 +388,22 @@ def test_a_sort_order_is_applied_and_recorded_when_a_file_is_sorted() -> None:
     assert file.sort_order_id == 0
 
 
-def test_fan_out_is_bounded_in_memory() -> None:
+@pytest.mark.parametrize("local", [True, False])
+def test_fan_out_is_bounded_in_memory(local: bool, tmp_path: Path) -> None:
     spec = build_partition_spec(NUMBERS, ["bucket(8, x)"])
-    store = MemoryStore(SystemClock())
-    out = writer(store, NUMBERS, spec=spec, max_buffered_bytes=50_000)
+    store: Any = LocalStore(SystemIds(), fsync=False) if local else MemoryStore(SystemClock())
+    out = RollingWriter(
+        store, NUMBERS, spec=spec, new_location=Locations(str(tmp_path) if local else "memory://bucket"),
+        max_buffered_bytes=50_000,
+    )  # fmt: skip
     table = incompressible(20_000)
     for start in range(0, table.num_rows, 1000):
         out.write(table.slice(start, 1000))
     files = out.close()
-    assert len(files) == 8
-    assert all(len(file.split_offsets or ()) > 1 for file in files)
+    assert len({file.partition for file in files}) == 8
+    # On disk the rows are encoded early; elsewhere, where a whole file waits in memory, files are closed early.
+    assert (len(files) == 8) == local
+    assert not local or all(len(file.split_offsets or ()) > 1 for file in files)
     assert sorted(row["x"] for row in read(store, files, NUMBERS)) == sorted(table.column("x").to_pylist())
 
 

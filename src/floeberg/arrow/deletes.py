@@ -91,7 +91,8 @@ class DeleteLoader:
 
     `schemas` are the table's, the one that is read first, then the others from the newest to the oldest: a key column may
     have been dropped since. `ignore_scheme` compares the paths in position delete files without scheme and authority,
-    which some engines write in another form than their manifests; by default they must be equal.
+    which some engines write in another form than their manifests; by default they must be equal. `locate` says where a
+    delete file lies, when the table was moved.
     """
 
     def __init__(
@@ -102,8 +103,10 @@ class DeleteLoader:
         cache: DeleteCache | None = None,
         name_mapping: NameMapping | None = None,
         ignore_scheme: bool = False,
+        locate: Callable[[str], str] | None = None,
     ) -> None:
         self._store_for = store_for
+        self._locate = locate if locate is not None else _same
         self._schemas = tuple(schemas)
         self._cache = cache if cache is not None else DeleteCache()
         self._name_mapping = name_mapping
@@ -127,6 +130,11 @@ class DeleteLoader:
             positions = self._positions(positional, data_file_path)
         return RowDeletes(positions or None, self._equality(equality))
 
+    def _place(self, file: DataFile) -> tuple[Store, DataFile]:
+        """The store of a delete file, and the file under the name that it has there."""
+        location = self._locate(file.file_path)
+        return self._store_for(location), replace(file, file_path=location)
+
     def _vector(self, file: DataFile, data_file_path: str) -> BitMap64:
         if file.referenced_data_file is not None and file.referenced_data_file != data_file_path:
             raise ManifestCorrupt(
@@ -135,7 +143,7 @@ class DeleteLoader:
         if file.content_offset is None or file.content_size_in_bytes is None:
             raise ManifestCorrupt(f"the deletion vector at {file.file_path} has no content offset and size")
         key = ("vector", file.file_path, file.content_offset)
-        return self._cache.get(key, lambda: read_deletion_vector(self._store_for(file.file_path), file), _bitmap_bytes)
+        return self._cache.get(key, lambda: read_deletion_vector(*self._place(file)), _bitmap_bytes)
 
     def _positions(self, files: Sequence[DataFile], data_file_path: str) -> BitMap64 | None:
         wanted = self._path_key(data_file_path)
@@ -152,7 +160,7 @@ class DeleteLoader:
         key = ("positions", file.file_path, self._path_key is _same, alone)
 
         def load() -> dict[str, BitMap64]:
-            raw = read_position_deletes(self._store_for(file.file_path), file, data_file_path=alone)
+            raw = read_position_deletes(*self._place(file), data_file_path=alone)
             merged: dict[str, BitMap64] = {}
             for path, positions in raw.items():
                 own = self._path_key(path)
@@ -175,8 +183,7 @@ class DeleteLoader:
 
         def load() -> KeySet:
             tables = [
-                read_equality_deletes(self._store_for(f.file_path), f, schema, name_mapping=self._name_mapping)
-                for f in files
+                read_equality_deletes(*self._place(file), schema, name_mapping=self._name_mapping) for file in files
             ]
             table = pa.concat_tables(tables)
             return KeySet([column_by_id(table, schema, field_id) for field_id in ids])

@@ -3,9 +3,10 @@ elsewhere; and sinks that become durable, whole, when they are closed."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -39,26 +40,83 @@ def reading(location: str) -> Iterator[None]:
         raise DataFileCorrupt(f"{location} cannot be read: {error}", location=location) from error
 
 
-class FileSink:
-    """A file being written: bytes gather in memory and reach the store, durable, on `close`; nothing does on `abort`.
+class FileSink(Protocol):
+    """A file being written through `stream`: durable and whole once `close` returns, gone after `abort`."""
 
-    Data files are written whole because their names are new and nobody may see half of one; the memory is bounded by
-    the size at which writers roll.
-    """
+    stream: Any
+
+    def tell(self) -> int: ...
+
+    @property
+    def memory_bytes(self) -> int:
+        """What of it lies in memory."""
+        ...
+
+    def close(self) -> int:
+        """Its size in bytes."""
+        ...
+
+    def abort(self) -> None: ...
+
+
+def open_sink(store: Store, location: str) -> FileSink:
+    """A sink for a file whose name nobody else uses: straight to local disk, or by way of memory to other stores."""
+    path = local_path(store, location)
+    return MemorySink(store, location) if path is None else LocalSink(store, location, path)
+
+
+class MemorySink:
+    """Gathers the bytes and gives them to the store at the end; writers bound the memory by the size they roll at."""
 
     def __init__(self, store: Store, location: str) -> None:
         self._store = store
-        self.location = location
+        self._location = location
         self.stream: Any = pa.BufferOutputStream()
 
     def tell(self) -> int:
         return int(self.stream.tell())
 
-    def close(self) -> pa.Buffer:
-        """Writes the file; its content."""
+    @property
+    def memory_bytes(self) -> int:
+        return self.tell()
+
+    def close(self) -> int:
         buffer = self.stream.getvalue()
-        self._store.write(self.location, buffer.to_pybytes())
-        return buffer
+        self._store.write(self._location, buffer.to_pybytes())
+        return int(buffer.size)
 
     def abort(self) -> None:
         self.stream.close()
+
+
+class LocalSink:
+    """Writes in place: until a commit names it nobody looks there, and what a crash leaves is an orphan."""
+
+    def __init__(self, store: Store, location: str, path: str) -> None:
+        # The store makes the folder and the name durable; the content follows.
+        store.write(location, b"")
+        self._store = store
+        self._location = location
+        self._path = path
+        self.stream: Any = pa.OSFile(path, mode="wb")
+
+    def tell(self) -> int:
+        return int(self.stream.tell())
+
+    @property
+    def memory_bytes(self) -> int:
+        return 0
+
+    def close(self) -> int:
+        size_bytes = self.tell()
+        self.stream.close()
+        descriptor = os.open(self._path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return size_bytes
+
+    def abort(self) -> None:
+        self.stream.close()
+        self._store.delete(self._location)

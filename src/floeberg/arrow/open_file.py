@@ -37,8 +37,10 @@ def read_file(
     row_group_filter: RowGroupFilter | None = None,
     byte_range: tuple[int, int] | None = None,
     options: ReadOptions = DEFAULT_OPTIONS,
+    location: str | None = None,
 ) -> Iterator[FileBatch]:
-    """The rows of a file in its order, projected to a schema, each batch with the position of its first row.
+    """The rows of a file in its order, projected to a schema, each batch with the position of its first row. `location`
+    is where it lies, when that is another place than the manifest says (a table that was moved).
 
     Raises UnsupportedFeature for an encrypted file before a byte of it is read, DataFileCorrupt, FileNotFound.
     """
@@ -48,11 +50,12 @@ def read_file(
             location=file.file_path,
         )
     size_bytes = file.file_size_in_bytes if file.file_size_in_bytes > 0 else None
+    place = file.file_path if location is None else location
     match file.file_format:
         case FileFormat.PARQUET:
             return read_parquet(
                 store,
-                file.file_path,
+                place,
                 schema,
                 size_bytes=size_bytes,
                 name_mapping=name_mapping,
@@ -66,7 +69,7 @@ def read_file(
             read = read_orc if file.file_format is FileFormat.ORC else read_avro
             return read(
                 store,
-                file.file_path,
+                place,
                 schema,
                 size_bytes=size_bytes,
                 name_mapping=name_mapping,

@@ -50,12 +50,14 @@ _LINEAGE: Final = frozenset(column.field_id for column in LINEAGE_COLUMNS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileToRead:
-    """A data file and what its manifest entry says of its rows. `byte_range` (offset, length) is a split of it."""
+    """A data file and what its manifest entry says of its rows. `byte_range` (offset, length) is a split of it;
+    `location` is where it lies, when the table was moved since (its path in the metadata stays its name)."""
 
     data_file: DataFile
     spec: PartitionSpec | None = None
     data_sequence_number: int | None = None
     byte_range: tuple[int, int] | None = None
+    location: str | None = None
 
 
 def read_data_file(
@@ -87,6 +89,7 @@ def read_data_file(
         row_group_filter=row_group_filter(residual, table_schema),
         byte_range=file.byte_range,
         options=options,
+        location=file.location,
     )
     for found in batches:
         batch = reader.rows(found)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from floeberg.arrow.conform import conform
 from floeberg.arrow.file_schema import file_fields
-from floeberg.arrow.io import FileSink
+from floeberg.arrow.io import FileSink, open_sink
 from floeberg.arrow.metrics import MetricsCollector
 from floeberg.arrow.metrics_config import MetricsConfig, metrics_config
 from floeberg.arrow.partition import Partition, sort_table, split_by_partition
@@ -95,7 +95,7 @@ class DataFileWriter:
             fields = file_fields(arrow_schema(schema), location=location)
             self._projection = Projection(fields, stored, location=location)
         self._metrics = MetricsCollector(stored, metrics)
-        self._writer = _WRITERS[self._format](FileSink(store, location), stored, properties)
+        self._writer = _WRITERS[self._format](open_sink(store, location), stored, properties)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Adds rows. Raises InvalidInput when the format cannot hold a value."""
@@ -158,7 +158,7 @@ class RollingWriter:
     """Files of a table: each partition's rows to files of their own, which roll at the target size in written bytes.
 
     `clustered` keeps one file open at a time, for rows that come partition by partition; otherwise one per partition,
-    with the rows not yet encoded bounded by `max_buffered_bytes`. With a sort order, the rows of each call of `write`
+    with the memory they take bounded by `max_buffered_bytes`. With a sort order, the rows of each call of `write`
     are sorted; a file records the order when its rows come from one call.
     """
 
@@ -258,8 +258,16 @@ class RollingWriter:
         self._done.append(file)
 
     def _bound_memory(self) -> None:
-        while sum(slot.writer.buffered_bytes for slot in self._open.values()) > self._max_buffered_bytes:
-            max(self._open.values(), key=lambda slot: slot.writer.buffered_bytes).writer.flush()
+        """Encodes the largest of the open files, and closes it, smaller than its target, when that frees nothing."""
+        while self._open and self._buffered() > self._max_buffered_bytes:
+            key = max(self._open, key=lambda key: self._open[key].writer.buffered_bytes)
+            writer, before = self._open[key].writer, self._buffered()
+            writer.flush()
+            if self._buffered() > before // 2 and self._buffered() > self._max_buffered_bytes:
+                self._finish(key)
+
+    def _buffered(self) -> int:
+        return sum(slot.writer.buffered_bytes for slot in self._open.values())
 
 
 def _key(partition: Partition) -> Partition:

@@ -68,7 +68,7 @@ class AvroFileWriter:
 
     @property
     def buffered_bytes(self) -> int:
-        return 0
+        return self._sink.memory_bytes
 
     def flush(self) -> None:
         self._writer.flush()
@@ -76,7 +76,7 @@ class AvroFileWriter:
 
     def close(self) -> FormatResult:
         self.flush()
-        return FormatResult(file_size_in_bytes=self._sink.close().size)
+        return FormatResult(file_size_in_bytes=self._sink.close())
 
     def abort(self) -> None:
         self._sink.abort()

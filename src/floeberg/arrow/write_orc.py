@@ -55,7 +55,7 @@ class OrcFileWriter:
         self._writer = orc.ORCWriter(
             sink.stream,
             compression=properties.orc_codec,
-            stripe_size=properties.stripe_bytes,
+            stripe_size=min(properties.stripe_bytes, max(1, properties.target_file_bytes // 2)),
             batch_size=_WRITE_BATCH_ROWS,
         )
         self._rows = 0
@@ -79,7 +79,7 @@ class OrcFileWriter:
 
     @property
     def buffered_bytes(self) -> int:
-        return 0
+        return self._sink.memory_bytes
 
     def flush(self) -> None:
         """ORC's writer flushes its stripes itself."""
@@ -89,7 +89,7 @@ class OrcFileWriter:
             empty = [pa.nulls(0, arrow_type(field.type)) for field in self._fields]
             self._write(pa.RecordBatch.from_arrays(empty, names=[field.name for field in self._fields]))
         self._writer.close()
-        return FormatResult(file_size_in_bytes=self._sink.close().size)
+        return FormatResult(file_size_in_bytes=self._sink.close())
 
     def abort(self) -> None:
         self._writer.close()

@@ -73,7 +73,8 @@ class ParquetFileWriter:
         self._rebuilt = any(_is_annotated(f.type) or f.type.is_nested for f, _ in walk_fields(schema.fields))
         self._schema = pa.schema([_parquet_field(field) for field in schema.fields])
         metadata = {b"iceberg.schema": json.dumps(schema_to_json(schema)).encode()}
-        self._writer = _open(sink, self._schema, properties)
+        self._footers: list[Any] = []
+        self._writer = _open(sink, self._schema, properties, self._footers)
         self._writer.add_key_value_metadata(metadata)
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
@@ -93,8 +94,8 @@ class ParquetFileWriter:
 
     @property
     def buffered_bytes(self) -> int:
-        """The memory that rows not yet encoded take."""
-        return self._pending_bytes
+        """The memory that the file takes so far."""
+        return self._pending_bytes + self._sink.memory_bytes
 
     def flush(self) -> None:
         """Writes what has gathered as one row group."""
@@ -110,8 +111,7 @@ class ParquetFileWriter:
     def close(self) -> FormatResult:
         self.flush()
         self._writer.close()
-        buffer = self._sink.close()
-        return _result(pq.read_metadata(pa.BufferReader(buffer)), self._schema, self._fields, buffer.size)
+        return _result(self._footers[0], self._schema, self._fields, self._sink.close())
 
     def abort(self) -> None:
         self._pending = []
@@ -128,7 +128,7 @@ class ParquetFileWriter:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-def _open(sink: FileSink, schema: pa.Schema, properties: WriteProperties) -> Any:
+def _open(sink: FileSink, schema: pa.Schema, properties: WriteProperties, footers: list[Any]) -> Any:
     try:
         return pq.ParquetWriter(
             sink.stream,
@@ -137,6 +137,7 @@ def _open(sink: FileSink, schema: pa.Schema, properties: WriteProperties) -> Any
             compression=properties.parquet_codec,
             compression_level=properties.compression_level,
             store_schema=False,
+            metadata_collector=footers,
             write_page_index=True,
             store_decimal_as_integer=True,
             data_page_size=properties.page_bytes,
