@@ -1,6 +1,6 @@
 """A set of rows, by some of their columns, that tells of whole batches at once which rows are in it.
 
-Rows are told apart by a hash, most of them by a table of bits; those whose hash is found are compared by value. Null equals
+Rows are found by a hash, in buckets; those whose hash is there are compared by value. Null equals
 null, NaN equals NaN, and the zeros of both signs differ, as in the reference implementation.
 """
 
@@ -23,7 +23,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 _NULL_HASH: Final = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLIER: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SHIFT: Final = np.uint64(31)
-_BITS_PER_KEY: Final = 16
+_BUCKETS_PER_KEY: Final = 4
 _MAX_TABLE_BITS: Final = 28
 
 
@@ -39,17 +39,18 @@ class KeySet:
         order = np.argsort(hashes, kind="stable")
         self._hashes = hashes[order]
         self._columns = [column.take(pa.array(order)) for column in columns]
-        bits = max(10, min(_MAX_TABLE_BITS, int(len(hashes) * _BITS_PER_KEY).bit_length()))
+        # Bucket i holds the rows from starts[i] up to starts[i + 1]: the hashes are sorted, their first bits count them.
+        bits = max(8, min(_MAX_TABLE_BITS, int(len(hashes) * _BUCKETS_PER_KEY).bit_length()))
         self._drop = np.uint64(64 - bits)
-        self._table = np.zeros(1 << bits, dtype=np.bool_)
-        self._table[self._hashes >> self._drop] = True
+        sizes = np.bincount((self._hashes >> self._drop).astype(np.int64), minlength=1 << bits)
+        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
 
     def __len__(self) -> int:
         return len(self._hashes)
 
     @property
     def nbytes(self) -> int:
-        return int(self._hashes.nbytes + self._table.nbytes + sum(column.nbytes for column in self._columns))
+        return int(self._hashes.nbytes + self._starts.nbytes + sum(column.nbytes for column in self._columns))
 
     def contains(self, columns: Sequence[pa.Array]) -> Mask:
         """Which rows of a batch's key columns, in the same order and of the same types, are in the set."""
@@ -59,20 +60,19 @@ class KeySet:
             return found
         comparable = [_comparable(column) for column in columns]
         hashes = _hash_rows(comparable)
-        at = np.flatnonzero(self._table[hashes >> self._drop])
-        wanted = hashes[at]
-        position = np.searchsorted(self._hashes, wanted)
+        bucket = (hashes >> self._drop).astype(np.int64)
+        position, end = self._starts[bucket], self._starts[bucket + 1]
+        at = np.flatnonzero(position < end)
+        position, end = position[at], end[at]
         while len(at):
-            in_range = position < len(self._hashes)
-            at, wanted, position = at[in_range], wanted[in_range], position[in_range]
-            same_hash = self._hashes[position] == wanted
-            at, wanted, position = at[same_hash], wanted[same_hash], position[same_hash]
-            if not len(at):
-                break
-            equal = self._equal(comparable, at, position)
+            same_hash = np.flatnonzero(self._hashes[position] == hashes[at])
+            equal = np.zeros(len(at), dtype=np.bool_)
+            equal[same_hash] = self._equal(comparable, at[same_hash], position[same_hash])
             found[at[equal]] = True
-            # Another row of the set may have the same hash.
-            at, wanted, position = at[~equal], wanted[~equal], position[~equal] + 1
+            # The next row of the bucket, for those that have one and were not found yet.
+            position = position + 1
+            left = ~equal & (position < end)
+            at, position, end = at[left], position[left], end[left]
         return found
 
     def _equal(self, columns: Sequence[pa.Array], at: npt.NDArray[Any], position: npt.NDArray[Any]) -> Mask:

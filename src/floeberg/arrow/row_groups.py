@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -51,32 +52,52 @@ def row_group_filter(expression: Expression, schema: Schema) -> RowGroupFilter |
     ids = sorted(referenced_ids(expression))
 
     def may_match(row_group: Any, fields: Sequence[FileField]) -> bool:
-        return may_contain_match(expression, _as_data_file(row_group, fields, schema, ids))
+        return may_contain_match(expression, row_group_as_data_file(row_group, fields, schema, ids))
 
     return may_match
 
 
-def _as_data_file(row_group: Any, fields: Sequence[FileField], schema: Schema, ids: list[int]) -> DataFile:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkStatistics:
+    """What a row group's footer says of a column outside lists: values in physical form, None where it says nothing."""
+
+    value_count: int
+    null_count: int | None = None
+    lower: Any = None
+    upper: Any = None
+
+
+def chunk_statistics(row_group: Any, field: FileField, target: IcebergType) -> ChunkStatistics:
+    """The statistics of a primitive column, as values of the type that it is read as."""
+    chunk = row_group.column(field.leaves[0])
+    statistics = chunk.statistics if chunk.is_stats_set else None
+    if statistics is None or chunk.num_values != row_group.num_rows:
+        return ChunkStatistics(value_count=row_group.num_rows)
+    lower = upper = None
+    if statistics.has_min_max:
+        lower = _value(statistics.min_raw, field.type, target, up=False)
+        upper = _value(statistics.max_raw, field.type, target, up=True)
+    nulls = statistics.null_count if statistics.has_null_count else None
+    return ChunkStatistics(value_count=chunk.num_values, null_count=nulls, lower=lower, upper=upper)
+
+
+def row_group_as_data_file(row_group: Any, fields: Sequence[FileField], schema: Schema, ids: list[int]) -> DataFile:
     """A row group's statistics in the form of a manifest entry's."""
     values: dict[int, int] = {}
     nulls: dict[int, int] = {}
     lower: dict[int, bytes] = {}
     upper: dict[int, bytes] = {}
     for field_id in ids:
-        field = _leaf(fields, schema.path_to(field_id))
+        field = find_leaf(fields, schema.path_to(field_id))
         target = schema.find(field_id)
         if field is None or target is None:
             continue
-        chunk = row_group.column(field.leaves[0])
-        statistics = chunk.statistics if chunk.is_stats_set else None
-        if statistics is None or chunk.num_values != row_group.num_rows:
-            continue
-        values[field_id] = chunk.num_values
-        if statistics.has_null_count:
-            nulls[field_id] = statistics.null_count
-        if statistics.has_min_max:
-            _bound(lower, field_id, _value(statistics.min_raw, field.type, target.type, up=False), target.type)
-            _bound(upper, field_id, _value(statistics.max_raw, field.type, target.type, up=True), target.type)
+        found = chunk_statistics(row_group, field, target.type)
+        values[field_id] = found.value_count
+        if found.null_count is not None:
+            nulls[field_id] = found.null_count
+        _bound(lower, field_id, found.lower, target.type)
+        _bound(upper, field_id, found.upper, target.type)
     return DataFile(
         file_path="row group",
         file_format=FileFormat.PARQUET,
@@ -89,7 +110,7 @@ def _as_data_file(row_group: Any, fields: Sequence[FileField], schema: Schema, i
     )
 
 
-def _leaf(fields: Sequence[FileField], path: tuple[int, ...]) -> FileField | None:
+def find_leaf(fields: Sequence[FileField], path: tuple[int, ...]) -> FileField | None:
     """The primitive column at a path of ids through structs."""
     found: FileField | None = None
     for field_id in path:
