@@ -1,0 +1,82 @@
+"""Decoded manifests and manifest lists, kept for the next plan: neither ever changes. Bounded by bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from floeberg.spec.data_file import ManifestFile
+
+DEFAULT_CACHE_BYTES: Final = 256 * 1024 * 1024
+_MANIFEST_FILE_BYTES: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    value: pl.DataFrame | tuple[ManifestFile, ...]
+    size_bytes: int
+
+
+class FrameCache:
+    """Shared by any number of plans and threads. A frame is found again by any plan that asks for no other columns."""
+
+    def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._size_bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """What is held now, as estimated."""
+        return self._size_bytes
+
+    def frame(self, key: Hashable, columns: frozenset[str]) -> pl.DataFrame | None:
+        """The manifest's frame, when the one held has all these columns."""
+        found = self._get(key)
+        if isinstance(found, pl.DataFrame) and columns <= set(found.columns):
+            return found
+        return None
+
+    def held_columns(self, key: Hashable) -> frozenset[str]:
+        """The columns of the frame held for a manifest: whoever decodes it anew keeps them."""
+        with self._lock:
+            kept = self._kept.get(key)
+        return frozenset(kept.value.columns) if kept and isinstance(kept.value, pl.DataFrame) else frozenset()
+
+    def manifests(self, key: Hashable) -> tuple[ManifestFile, ...] | None:
+        """The manifests of a list."""
+        found = self._get(key)
+        return found if isinstance(found, tuple) else None
+
+    def keep(self, key: Hashable, value: pl.DataFrame | tuple[ManifestFile, ...]) -> None:
+        """Keeps a value, unless it alone is larger than the bound."""
+        if isinstance(value, pl.DataFrame):
+            size_bytes = int(value.estimated_size())
+        else:
+            size_bytes = _MANIFEST_FILE_BYTES * len(value)
+        if size_bytes > self.max_bytes:
+            return
+        with self._lock:
+            self._forget(key)
+            self._kept[key] = _Kept(value, size_bytes)
+            self._size_bytes += size_bytes
+            while self._size_bytes > self.max_bytes:
+                self._forget(next(iter(self._kept)))
+
+    def _get(self, key: Hashable) -> pl.DataFrame | tuple[ManifestFile, ...] | None:
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is None:
+                return None
+            self._kept.move_to_end(key)
+            return kept.value
+
+    def _forget(self, key: Hashable) -> None:
+        old = self._kept.pop(key, None)
+        self._size_bytes -= 0 if old is None else old.size_bytes

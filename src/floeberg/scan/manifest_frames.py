@@ -1,0 +1,192 @@
+"""Reads a snapshot's manifests as frames: in parallel threads, through the table's stores, each but once.
+
+https://iceberg.apache.org/spec/#manifests
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar
+
+import polars as pl
+
+from floeberg.effects.protocols import Store
+from floeberg.errors import FormatError, InvalidInput, ManifestCorrupt, UnsupportedFeature
+from floeberg.files.frame import manifest_frame
+from floeberg.files.manifest import read_manifest_header
+from floeberg.files.manifest_list import read_manifest_list
+from floeberg.scan.frame_cache import FrameCache
+from floeberg.scan.metric_columns import ALL_MAPS, METRIC_MAPS, metric_names, with_metric_columns
+from floeberg.spec.data_file import ManifestContent, ManifestFile
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.partition_types import partition_type_of
+from floeberg.spec.partitioning import PartitionSpec
+from floeberg.spec.schema import Schema
+from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.types import StructType
+
+T = TypeVar("T")
+StoreFor: TypeAlias = Callable[[str], Store]
+
+DEFAULT_THREADS: Final = 8
+ENTRY_COLUMNS: Final = ("status", "snapshot_id", "sequence_number", "file_sequence_number", "content", "spec_id")
+DATA_COLUMNS: Final = (
+    "file_path", "file_format", "partition", "record_count", "file_size_in_bytes", "key_metadata", "split_offsets",
+    "sort_order_id", "first_row_id",
+)  # fmt: skip
+DELETE_COLUMNS: Final = (
+    *DATA_COLUMNS, "equality_ids", "referenced_data_file", "content_offset", "content_size_in_bytes",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FilesOfSpec:
+    """Files of one partition spec, columns named as in manifests; `partition` is a struct by partition field id."""
+
+    spec: PartitionSpec
+    partition_type: StructType
+    frame: pl.DataFrame
+
+
+class ManifestReader:
+    """Reads manifests of one table, with partition values as the schema of one scan types them."""
+
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        schema: Schema,
+        store_for: StoreFor,
+        *,
+        cache: FrameCache | None = None,
+        threads: int = DEFAULT_THREADS,
+    ) -> None:
+        self._metadata = metadata
+        self._schema = schema
+        self._store_for = store_for
+        self._cache = cache
+        self._threads = max(1, threads)
+        self._partition_types: dict[int, StructType] = {}
+
+    def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+        """The manifests of a snapshot. Raises UnsupportedFeature when they are encrypted."""
+        if snapshot.key_id is not None:
+            raise UnsupportedFeature(
+                f"table {self._metadata.location}: snapshot {snapshot.snapshot_id} is encrypted (key-id); encrypted "
+                "tables cannot be read here",
+                snapshot_id=snapshot.snapshot_id,
+            )
+        key = ("list", snapshot.manifest_list or snapshot.manifests)
+        known = None if self._cache is None else self._cache.manifests(key)
+        if known is None:
+            known = self._read_list(snapshot)
+            if self._cache is not None:
+                self._cache.keep(key, known)
+        for manifest in known:
+            if manifest.key_metadata:
+                raise UnsupportedFeature(
+                    f"manifest {manifest.manifest_path} is encrypted (key_metadata); encrypted tables cannot be read here",
+                    manifest=manifest.manifest_path,
+                )
+        return known
+
+    def spec(self, manifest: ManifestFile) -> PartitionSpec:
+        """The spec that a manifest was written with. Raises ManifestCorrupt when the table has no such spec."""
+        try:
+            return self._metadata.spec(manifest.partition_spec_id)
+        except InvalidInput as error:
+            raise ManifestCorrupt(
+                f"manifest {manifest.manifest_path} is of partition spec {manifest.partition_spec_id}, which table "
+                f"{self._metadata.location} does not have",
+                manifest=manifest.manifest_path,
+            ) from error
+
+    def partition_type(self, spec: PartitionSpec) -> StructType:
+        """The type of a spec's partition tuples, by the scan's schema and, for columns it lacks, by the others."""
+        known = self._partition_types.get(spec.spec_id)
+        if known is None:
+            sources = {source_id for field in spec.fields for source_id in field.source_ids}
+            if sources <= self._schema.by_id.keys():
+                known = spec.partition_type(self._schema)
+            else:
+                known = partition_type_of(self._metadata, spec.spec_id)
+            self._partition_types[spec.spec_id] = known
+        return known
+
+    def frame(
+        self, manifest: ManifestFile, *, metrics_of: Collection[int] = (), with_metrics: bool = False
+    ) -> pl.DataFrame:
+        """A manifest's entries, deleted ones too, after inheritance: the plain columns, the metrics of some fields
+        (`scan.metric_columns`), and with `with_metrics` the metrics maps as they are. Raises FormatError."""
+        plain = DATA_COLUMNS if manifest.content is ManifestContent.DATA else DELETE_COLUMNS
+        columns = frozenset((*ENTRY_COLUMNS, *plain, *metric_names(metrics_of), *(ALL_MAPS if with_metrics else ())))
+        partition_type = self.partition_type(self.spec(manifest))
+        key = (
+            manifest.manifest_path, manifest.sequence_number, manifest.added_snapshot_id, manifest.first_row_id,
+            manifest.partition_spec_id, manifest.content, str(partition_type),
+        )  # fmt: skip
+        if self._cache is not None:
+            if (known := self._cache.frame(key, columns)) is not None:
+                return known
+            columns |= self._cache.held_columns(key)
+        frame = self._decode(manifest, columns, partition_type)
+        if self._cache is not None:
+            self._cache.keep(key, frame)
+        return frame
+
+    def in_parallel(self, action: Callable[[ManifestFile], T], manifests: Sequence[ManifestFile]) -> list[T]:
+        """The action's results, in the manifests' order. The first error is raised and ends the rest."""
+        if len(manifests) < 2 or self._threads == 1:
+            return [action(manifest) for manifest in manifests]
+        executor = ThreadPoolExecutor(min(self._threads, len(manifests)), thread_name_prefix="floeberg-plan")
+        try:
+            return list(executor.map(action, manifests))
+        finally:
+            executor.shutdown(cancel_futures=True)
+
+    def _decode(self, manifest: ManifestFile, columns: frozenset[str], partition_type: StructType) -> pl.DataFrame:
+        metrics_of = {int(name.rpartition(".")[2]) for name in columns if "." in name}
+        select = {name for name in columns if "." not in name} | (set(METRIC_MAPS) if metrics_of else set())
+        data = self._store_for(manifest.manifest_path).read(manifest.manifest_path)
+        try:
+            frame = manifest_frame(data, manifest, partition_type=partition_type, select=select - {"spec_id"})
+        except FormatError as error:
+            if manifest.manifest_path in str(error):
+                raise
+            raise type(error)(
+                f"manifest {manifest.manifest_path}: {error}", **{**error.context, "manifest": manifest.manifest_path}
+            ) from error
+        frame = with_metric_columns(frame, metrics_of)
+        return frame.drop([name for name in frame.columns if name not in columns])
+
+    def _read_list(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+        path = snapshot.manifest_list
+        if path is None:
+            return tuple(self._bare(manifest_path, snapshot) for manifest_path in snapshot.manifests or ())
+        try:
+            return read_manifest_list(self._store_for(path).read(path))
+        except FormatError as error:
+            raise type(error)(f"manifest list {path}: {error}", **{**error.context, "manifest_list": path}) from error
+
+    def _bare(self, path: str, snapshot: Snapshot) -> ManifestFile:
+        """A v1 manifest that no list describes; it says itself of which spec it is."""
+        data = self._store_for(path).read(path)
+        spec_id = read_manifest_header(data).partition_spec_id
+        return ManifestFile(
+            manifest_path=path,
+            manifest_length=len(data),
+            partition_spec_id=self._metadata.default_spec_id if spec_id is None else spec_id,
+            added_snapshot_id=snapshot.snapshot_id,
+        )
+
+
+def joined(parts: Iterable[FilesOfSpec]) -> list[FilesOfSpec]:
+    """The files of each spec as one frame, in the order of first appearance."""
+    by_spec: dict[int, list[FilesOfSpec]] = {}
+    for part in parts:
+        by_spec.setdefault(part.spec.spec_id, []).append(part)
+    return [
+        FilesOfSpec(group[0].spec, group[0].partition_type, pl.concat([part.frame for part in group]))
+        for group in by_spec.values()
+    ]

@@ -1,0 +1,270 @@
+"""Planning: from a snapshot and a filter to the files to read, each with its deletes and what is left of the filter.
+
+https://iceberg.apache.org/spec/#scan-planning. Everything is columns: manifests are skipped by their partition summaries,
+files by their partitions and metrics, deletes are joined; objects are made only for tasks that are asked for one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_ as both
+from typing import Final
+
+import polars as pl
+
+from floeberg.errors import UnsupportedFeature
+from floeberg.expr.bind import bind
+from floeberg.expr.manifest_eval import summaries_may_match
+from floeberg.expr.nodes import TRUE, AlwaysTrue, BoundPredicate, Expression, and_, fold, not_, or_
+from floeberg.expr.projection import inclusive_projection
+from floeberg.scan.delete_index import PATH_ID, DeleteIndex
+from floeberg.scan.explanation import Counter, Tally, add_reasons
+from floeberg.scan.frame_cache import FrameCache
+from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor, joined
+from floeberg.scan.metric_columns import ALL_MAPS, metric_names, with_metric_columns
+from floeberg.scan.pruning import conjuncts, field_ids, metrics_mask, partition_mask
+from floeberg.scan.scan_plan import ScanPlan
+from floeberg.scan.snapshot_choice import Chosen
+from floeberg.spec.data_file import EntryStatus, FileContent, FileFormat, ManifestContent, ManifestFile
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.partitioning import PartitionSpec
+from floeberg.spec.schema import Schema
+
+LIVE: Final = pl.col("status") != EntryStatus.DELETED
+_NO_INDEX: Final = (pl.col("content") != FileContent.DATA) | (pl.col("file_format") != FileFormat.PUFFIN)
+"""Some writers track indexes, in Puffin files, as if they were data; no rows are in them."""
+
+
+def plan_files(
+    metadata: TableMetadata,
+    chosen: Chosen,
+    *,
+    store_for: StoreFor,
+    where: Expression = TRUE,
+    case_sensitive: bool = True,
+    cache: FrameCache | None = None,
+    with_metrics: bool = False,
+    ignore_scheme: bool = False,
+    threads: int = DEFAULT_THREADS,
+) -> ScanPlan:
+    """The files of a snapshot that may hold rows for which `where` is true, with the deletes that apply to them.
+
+    Reads the manifest list and the manifests that summaries do not rule out, each once, and nothing else. `with_metrics`
+    keeps the metrics maps of the planned files; `ignore_scheme` is for position deletes whose paths have another form than
+    the manifests' (as some engines write them). Raises UnsupportedFeature for encrypted tables, FormatError, InvalidInput
+    when the filter does not fit the schema.
+    """
+    reader = ManifestReader(metadata, chosen.schema, store_for, cache=cache, threads=threads)
+    bound = bind(where, chosen.schema, case_sensitive=case_sensitive)
+    manifests = () if chosen.snapshot is None else reader.manifests(chosen.snapshot)
+    planner = Planner(metadata, chosen.schema, bound, reader=reader)
+    return planner.plan(manifests, with_metrics=with_metrics, ignore_scheme=ignore_scheme)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pruned:
+    """What is left of a manifest, and how many files its partitions and metrics ruled out."""
+
+    files: FilesOfSpec
+    live: int
+    by_partition: int
+    by_metrics: int
+    partition_reasons: list[tuple[Expression, int]]
+    metrics_reasons: list[tuple[Expression, int]]
+
+
+class Planner:
+    """One filter, bound to one schema, over manifests of one table. `entries` chooses among their entries: by default
+    the live ones."""
+
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        schema: Schema,
+        bound: Expression,
+        *,
+        reader: ManifestReader,
+        entries: pl.Expr = LIVE,
+    ) -> None:
+        self._metadata = metadata
+        self._schema = schema
+        self._bound = bound
+        self._reader = reader
+        self._entries = entries
+        self._tally = Tally(bound)
+        self._projections: dict[int, Expression] = {}
+
+    def plan(
+        self, manifests: Sequence[ManifestFile], *, with_metrics: bool = False, ignore_scheme: bool = False
+    ) -> ScanPlan:
+        """The files of the manifests, with the deletes of the manifests."""
+        data = self._possible([m for m in manifests if m.content is ManifestContent.DATA], self._tally.data)
+        deletes = self._possible([m for m in manifests if m.content is ManifestContent.DELETES], self._tally.deletes)
+        delete_parts = self._delete_parts(deletes) if data else []
+        index = DeleteIndex(delete_parts, self._schemas(), ignore_scheme=ignore_scheme)
+        parts = self._data_parts(data, metrics_of=index.equality_ids, with_metrics=with_metrics)
+        planned = [
+            FilesOfSpec(part.spec, part.partition_type, _without_metric_columns(part.frame).with_columns(lists))
+            for part, lists in zip(parts, index.match(parts), strict=True)
+        ]
+        plan = ScanPlan(
+            parts=planned,
+            deletes=[
+                FilesOfSpec(part.spec, part.partition_type, _without_metric_columns(part.frame))
+                for part in delete_parts
+            ],
+            schema=self._schema,
+            filter=self._bound,
+            explanation=self._tally.explanation(deletes_applied=_applied(planned)),
+        )
+        return plan
+
+    def _schemas(self) -> list[Schema]:
+        newest_first = sorted(self._metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)
+        return [self._schema, *newest_first]
+
+    def _projection(self, spec: PartitionSpec) -> Expression:
+        known = self._projections.get(spec.spec_id)
+        if known is None:
+            known = self._projections[spec.spec_id] = inclusive_projection(spec, self._schema, self._bound)
+            if not isinstance(known, AlwaysTrue):
+                self._tally.projections[spec.spec_id] = str(known)
+        return known
+
+    def _possible(self, manifests: Sequence[ManifestFile], counter: Counter) -> list[ManifestFile]:
+        """The manifests that their list does not rule out."""
+        counter.manifests = len(manifests)
+        kept: list[ManifestFile] = []
+        for manifest in manifests:
+            if not manifest.may_have_live_files:
+                counter.empty += 1
+            elif summaries_may_match(self._projection(self._reader.spec(manifest)), manifest.partitions):
+                kept.append(manifest)
+            else:
+                added, existing = manifest.added_files_count, manifest.existing_files_count
+                counter.skip(None if added is None or existing is None else added + existing)
+        return kept
+
+    def _data_parts(
+        self, manifests: Sequence[ManifestFile], *, metrics_of: frozenset[int], with_metrics: bool
+    ) -> list[FilesOfSpec]:
+        asked = field_ids(self._bound)
+
+        def read(manifest: ManifestFile) -> _Pruned:
+            frame = self._reader.frame(manifest, metrics_of=asked | metrics_of, with_metrics=with_metrics)
+            pruned = self._in_partition(manifest, frame)
+            return _by_metrics(pruned, conjuncts(self._bound), drop=asked - metrics_of)
+
+        parts = self._reader.in_parallel(read, manifests)
+        return self._counted(parts, self._tally.data)
+
+    def _delete_parts(self, manifests: Sequence[ManifestFile]) -> list[FilesOfSpec]:
+        """Delete files that may delete rows that the filter keeps, with the metrics that tell which files they are for."""
+
+        def read(manifest: ManifestFile) -> _Pruned:
+            return self._in_partition(manifest, self._reader.frame(manifest, with_metrics=True))
+
+        parts = self._counted(self._reader.in_parallel(read, manifests), self._tally.deletes)
+        keys = {PATH_ID}.union(*(_distinct_ids(part.frame) for part in parts))
+        kept: list[FilesOfSpec] = []
+        for part in parts:
+            frame = with_metric_columns(part.frame, keys).drop(ALL_MAPS)
+            mask = _equality_mask(self._bound, frame)
+            self._tally.deletes.by_metrics += int((~mask).sum())
+            kept.append(FilesOfSpec(part.spec, part.partition_type, frame.filter(mask)))
+        return kept
+
+    def _in_partition(self, manifest: ManifestFile, frame: pl.DataFrame) -> _Pruned:
+        """The entries whose partition may hold matching rows."""
+        spec = self._reader.spec(manifest)
+        frame = frame.filter(self._entries & _NO_INDEX)
+        _refuse_encrypted(frame)
+        live = frame.height
+        reasons = []
+        projection = self._projection(spec)
+        if not isinstance(projection, AlwaysTrue):
+            masks = [(part, partition_mask(part, frame)) for part in conjuncts(projection)]
+            reasons = [(part, int((~mask).sum())) for part, mask in masks]
+            frame = _filtered(frame, [mask for _, mask in masks])
+        files = FilesOfSpec(spec, self._reader.partition_type(spec), frame)
+        return _Pruned(files, live, live - frame.height, 0, reasons, [])
+
+    def _counted(self, parts: Sequence[_Pruned], counter: Counter) -> list[FilesOfSpec]:
+        is_data = counter is self._tally.data
+        for part in parts:
+            counter.live += part.live
+            counter.by_partition += part.by_partition
+            counter.by_metrics += part.by_metrics
+            if is_data:
+                add_reasons(self._tally.partition_reasons, part.partition_reasons)
+                add_reasons(self._tally.metrics_reasons, part.metrics_reasons)
+        return joined(part.files for part in parts)
+
+
+def _by_metrics(pruned: _Pruned, conditions: Sequence[Expression], *, drop: frozenset[int]) -> _Pruned:
+    """The files whose metrics do not rule out that all conditions hold for some row."""
+    frame = pruned.files.frame
+    masks = [(condition, metrics_mask(condition, frame)) for condition in conditions]
+    kept = _filtered(frame, [mask for _, mask in masks]).drop(metric_names(drop))
+    return replace(
+        pruned,
+        files=replace(pruned.files, frame=kept),
+        by_metrics=frame.height - kept.height,
+        metrics_reasons=[(condition, int((~mask).sum())) for condition, mask in masks],
+    )
+
+
+def _equality_mask(bound: Expression, frame: pl.DataFrame) -> pl.Series:
+    """False for equality deletes whose keys cannot be those of a row that the filter keeps.
+
+    Only equality columns speak of the rows that are deleted: other columns of the file are of no meaning.
+    """
+    asked = field_ids(bound)
+    mask = pl.Series([True], dtype=pl.Boolean).new_from_index(0, frame.height)
+    for ids in frame.get_column("equality_ids").drop_nulls().unique().to_list():
+        if asked.intersection(ids):
+            of_ids = (frame.get_column("equality_ids") == pl.Series([ids], dtype=pl.List(pl.Int32))).fill_null(False)
+            mask = mask & (~of_ids | metrics_mask(_about(bound, frozenset(ids)), frame))
+    return mask
+
+
+def _about(bound: Expression, ids: frozenset[int]) -> Expression:
+    """What an expression (without Not) says of some columns, whatever the others hold."""
+    return fold(
+        bound,
+        leaf=lambda node: (
+            TRUE if isinstance(node, BoundPredicate) and node.term.reference.field_id not in ids else node
+        ),
+        every=lambda parts: and_(*parts),
+        some=lambda parts: or_(*parts),
+        negate=not_,
+    )
+
+
+def _distinct_ids(frame: pl.DataFrame) -> set[int]:
+    return set(frame.get_column("equality_ids").explode().drop_nulls().unique().to_list())
+
+
+def _filtered(frame: pl.DataFrame, masks: Sequence[pl.Series]) -> pl.DataFrame:
+    mask = reduce(both, masks)
+    return frame if mask.all() else frame.filter(mask)
+
+
+def _without_metric_columns(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.drop([name for name in frame.columns if "." in name])
+
+
+def _applied(parts: Sequence[FilesOfSpec]) -> int:
+    used = [part.frame.get_column("deletes").explode().drop_nulls() for part in parts]
+    return pl.concat(used).n_unique() if used else 0
+
+
+def _refuse_encrypted(frame: pl.DataFrame) -> None:
+    if frame.get_column("key_metadata").null_count() == frame.height:
+        return
+    encrypted = frame.filter(pl.col("key_metadata").bin.size() > 0)
+    if encrypted.height:
+        path = encrypted.get_column("file_path")[0]
+        raise UnsupportedFeature(f"{path} is encrypted (key_metadata); encrypted files cannot be read here", file=path)

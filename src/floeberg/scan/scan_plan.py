@@ -1,0 +1,170 @@
+"""A planned scan: frames of files and deletes, from which tasks are made one by one when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+import polars as pl
+
+from floeberg.expr.nodes import AlwaysTrue, Expression
+from floeberg.expr.residual import Residuals
+from floeberg.files.manifest import entries
+from floeberg.files.manifest_columns import DATA_FILE_COLUMNS
+from floeberg.scan.explanation import Explanation
+from floeberg.scan.manifest_frames import FilesOfSpec
+from floeberg.scan.tasks import DeleteFile, FileScanTask
+from floeberg.spec.data_file import ManifestEntry
+from floeberg.spec.schema import Schema
+from floeberg.spec.types import StructType
+
+_TASKS_AT_ONCE: Final = 2_048
+_FILE_DTYPES: Final = {column.name: column.dtype for column in DATA_FILE_COLUMNS}
+
+
+class ScanPlan(Sequence[FileScanTask]):
+    """The files to read. `parts` hold them by partition spec, with a column `deletes`: the numbers of the delete files
+    that apply, which count the rows of all frames of `deletes` in order. A plan keeps no metrics unless it was asked to.
+    """
+
+    def __init__(
+        self,
+        *,
+        parts: Sequence[FilesOfSpec],
+        deletes: Sequence[FilesOfSpec],
+        schema: Schema,
+        filter: Expression,
+        explanation: Explanation,
+    ) -> None:
+        self.parts = tuple(parts)
+        self.schema = schema
+        self.filter = filter
+        self.explanation = explanation
+        self._deletes = _Deletes(deletes)
+        self._residuals: dict[int, _ResidualsOfSpec] = {}
+
+    def __len__(self) -> int:
+        return sum(part.frame.height for part in self.parts)
+
+    def __iter__(self) -> Iterator[FileScanTask]:
+        for part in self.parts:
+            for start in range(0, part.frame.height, _TASKS_AT_ONCE):
+                yield from self._tasks(part, part.frame.slice(start, _TASKS_AT_ONCE))
+
+    def __getitem__(self, index: int | slice) -> FileScanTask | list[FileScanTask]:  # type: ignore[override]
+        if isinstance(index, slice):
+            return [self._task(number) for number in range(*index.indices(len(self)))]
+        number = index + len(self) if index < 0 else index
+        if not 0 <= number < len(self):
+            raise IndexError(f"the plan has {len(self)} tasks")
+        return self._task(number)
+
+    def __repr__(self) -> str:
+        return f"ScanPlan({len(self)} files)"
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """Every planned file, one row each, without its partition values (whose columns differ by spec: see `parts`)."""
+        frames = [part.frame.drop("partition") for part in self.parts]
+        return pl.concat(frames) if frames else pl.DataFrame({"file_path": [], "record_count": []})
+
+    @property
+    def total_files(self) -> int | None:
+        """The live data files of the snapshot, planned or not; None where a skipped v1 manifest does not count them."""
+        return self.explanation.data.files
+
+    @property
+    def delete_files(self) -> list[DeleteFile]:
+        """Every delete file that applies to a planned file, each once."""
+        used = {number for part in self.parts for number in part.frame.get_column("deletes").explode().to_list()}
+        return [self._deletes.get(number) for number in sorted(used - {None})]
+
+    @property
+    def record_count(self) -> int:
+        """The rows of the planned files, deleted ones included."""
+        return sum(int(part.frame.get_column("record_count").sum()) for part in self.parts)
+
+    @property
+    def size_in_bytes(self) -> int:
+        return sum(int(part.frame.get_column("file_size_in_bytes").sum()) for part in self.parts)
+
+    @property
+    def has_deletes(self) -> bool:
+        return any(bool(part.frame.get_column("deletes").list.len().any()) for part in self.parts)
+
+    def residual(self, part: FilesOfSpec, partition: tuple[object, ...]) -> Expression:
+        """What is left to ask of the rows of a partition."""
+        if isinstance(self.filter, AlwaysTrue):
+            return self.filter
+        known = self._residuals.get(part.spec.spec_id)
+        if known is None:
+            known = _ResidualsOfSpec(Residuals(part.spec, self.schema, self.filter))
+            self._residuals[part.spec.spec_id] = known
+        return known.of(partition)
+
+    def _task(self, number: int) -> FileScanTask:
+        for part in self.parts:
+            if number < part.frame.height:
+                return next(self._tasks(part, part.frame.slice(number, 1)))
+            number -= part.frame.height
+        raise IndexError(f"the plan has {len(self)} tasks")
+
+    def _tasks(self, part: FilesOfSpec, frame: pl.DataFrame) -> Iterator[FileScanTask]:
+        lists = frame.get_column("deletes").to_list()
+        for entry, numbers in zip(entries_of(frame, part.partition_type), lists, strict=True):
+            yield FileScanTask(
+                data_file=entry.data_file,
+                data_sequence_number=entry.data_sequence_number or 0,
+                file_sequence_number=entry.file_sequence_number,
+                deletes=tuple([self._deletes.get(number) for number in numbers]),
+                residual=self.residual(part, entry.data_file.partition),
+            )
+
+
+class _ResidualsOfSpec:
+    """Each distinct partition's residual is worked out once."""
+
+    def __init__(self, residuals: Residuals) -> None:
+        self._residuals = residuals
+        self._known: dict[tuple[object, ...], Expression] = {}
+
+    def of(self, partition: tuple[object, ...]) -> Expression:
+        key = tuple(("NaN", float) if value != value else value for value in partition)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._residuals.of_partition(partition)
+        return known
+
+
+class _Deletes:
+    """The delete files of a plan by number; objects are made at first use."""
+
+    def __init__(self, parts: Sequence[FilesOfSpec]) -> None:
+        self._parts = tuple(parts)
+        self._known: dict[int, DeleteFile] = {}
+
+    def get(self, number: int) -> DeleteFile:
+        known = self._known.get(number)
+        if known is None:
+            self._make(number)
+            known = self._known[number]
+        return known
+
+    def _make(self, number: int) -> None:
+        """Makes the delete of a number and those beside it, which are likely to be asked for next."""
+        first = 0
+        for part in self._parts:
+            if number < first + part.frame.height:
+                start = (number - first) // _TASKS_AT_ONCE * _TASKS_AT_ONCE
+                rows = part.frame.slice(start, _TASKS_AT_ONCE)
+                for place, entry in enumerate(entries_of(rows, part.partition_type), first + start):
+                    self._known[place] = DeleteFile(entry.data_file, entry.data_sequence_number or 0)
+                return
+            first += part.frame.height
+
+
+def entries_of(frame: pl.DataFrame, partition_type: StructType) -> list[ManifestEntry]:
+    """The rows of a frame as entries; what the frame has no column for is None."""
+    missing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in _FILE_DTYPES.items() if name not in frame]
+    return entries(frame.with_columns(missing), partition_type)

@@ -1,0 +1,137 @@
+"""Tables for planning tests, made through the real commit path in an in-memory catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from floeberg.api.catalog import catalog
+from floeberg.api.table import Table
+from floeberg.commit.isolation import ReadView
+from floeberg.commit.row_delta import RowDelta
+from floeberg.effects.protocols import Store
+from floeberg.scan.plan import plan_files
+from floeberg.scan.scan_plan import ScanPlan
+from floeberg.scan.snapshot_choice import choose_snapshot
+from floeberg.spec.data_file import DataFile, FileContent, FileFormat
+from floeberg.spec.metadata_columns import DELETE_FILE_PATH
+from floeberg.spec.values import to_bytes
+
+DDL = "id bigint, data string, price double, day date"
+
+
+def new_table(
+    *,
+    format_version: int = 2,
+    partition_by: Sequence[str] = (),
+    schema: str = DDL,
+    properties: dict[str, str] | None = None,
+) -> Table:
+    lake = catalog("m", type="memory")
+    lake.create_namespace("db")
+    return lake.create_table(
+        "db.t", schema, partition_by=list(partition_by), format_version=format_version, properties=properties or {}
+    )
+
+
+def data_file(table: Table, name: str, *, partition: tuple[object, ...] = (), rows: int = 10, **more: Any) -> DataFile:
+    """A data file; bounds are given as `id=(low, high)` by column name."""
+    fields = {field.name: field for field in table.schema.fields}
+    ranges = {key: more.pop(key) for key in list(more) if key in fields}
+    lower = {fields[key].field_id: to_bytes(fields[key].type, low) for key, (low, _) in ranges.items()}
+    upper = {fields[key].field_id: to_bytes(fields[key].type, high) for key, (_, high) in ranges.items()}
+    counted = dict.fromkeys(lower, rows)
+    file = DataFile(
+        file_path=f"{table.location}/data/{name}.parquet",
+        file_format=FileFormat.PARQUET,
+        spec_id=table.metadata.default_spec_id,
+        partition=partition,
+        record_count=rows,
+        file_size_in_bytes=1_000,
+        value_counts=counted or None,
+        null_value_counts=dict.fromkeys(lower, 0) or None,
+        lower_bounds=lower or None,
+        upper_bounds=upper or None,
+    )
+    return replace(file, **more)
+
+
+def equality_delete(table: Table, name: str, *keys: str, **more: Any) -> DataFile:
+    ids = tuple(field.field_id for field in table.schema.fields if field.name in keys)
+    return data_file(table, name, content=FileContent.EQUALITY_DELETES, equality_ids=ids, **more)
+
+
+def position_delete(table: Table, name: str, *targets: DataFile, **more: Any) -> DataFile:
+    """A position delete file with the path bounds of the files it is for."""
+    file = data_file(table, name, content=FileContent.POSITION_DELETES, **more)
+    paths = sorted(target.file_path.encode() for target in targets)
+    if not paths:
+        return file
+    path_id = DELETE_FILE_PATH.field_id
+    return replace(file, lower_bounds={path_id: paths[0]}, upper_bounds={path_id: paths[-1]})
+
+
+def deletion_vector(table: Table, name: str, target: DataFile, **more: Any) -> DataFile:
+    file = data_file(table, name, content=FileContent.POSITION_DELETES, **more)
+    return replace(
+        file,
+        file_path=f"{table.location}/data/{name}.puffin",
+        file_format=FileFormat.PUFFIN,
+        spec_id=target.spec_id,
+        partition=target.partition,
+        referenced_data_file=target.file_path,
+        content_offset=4,
+        content_size_in_bytes=40,
+    )
+
+
+def add_deletes(table: Table, *files: DataFile, removed: Sequence[DataFile] = ()) -> None:
+    current = table.current_snapshot
+    view = ReadView(starting_snapshot_id=None if current is None else current.snapshot_id)
+    table.commit(RowDelta(added=files, removed_deletes=removed, view=view))
+
+
+def plan(table: Table, **options: Any) -> ScanPlan:
+    where = {key: options.pop(key) for key in ("snapshot_id", "ref", "as_of_ms") if key in options}
+    options.setdefault("store_for", table.pointer.store_for)
+    return plan_files(table.metadata, choose_snapshot(table.metadata, **where), **options)
+
+
+def names(table: Table, found: ScanPlan) -> list[str]:
+    """The planned files by their short names."""
+    return sorted(short(task.data_file) for task in found)
+
+
+def short(file: DataFile) -> str:
+    return file.file_path.rpartition("/")[2].partition(".")[0]
+
+
+def deletes_by_file(found: ScanPlan) -> dict[str, list[str]]:
+    return {short(task.data_file): sorted(short(delete.file) for delete in task.deletes) for task in found}
+
+
+class CountingStores:
+    """Counts what a plan asks of the store."""
+
+    def __init__(self, table: Table) -> None:
+        self._store_for = table.pointer.store_for
+        self.calls: list[tuple[str, str]] = []
+
+    def store_for(self, location: str) -> Store:
+        return _Counted(self._store_for(location), self.calls)  # type: ignore[return-value]
+
+
+class _Counted:
+    def __init__(self, store: Store, calls: list[tuple[str, str]]) -> None:
+        self._store = store
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        action = getattr(self._store, name)
+
+        def counted(location: str, *rest: Any, **options: Any) -> Any:
+            self._calls.append((name, location))
+            return action(location, *rest, **options)
+
+        return counted
