@@ -95,7 +95,9 @@ def _whole(data_type: IcebergType, literal: SparkLiteral, session: Session, list
         return _int(value)
     if isinstance(value, Decimal) and literal.type == "decimal":
         digits, scale = _decimal_shape(value)
-        return value if max(width, digits) + scale <= MAX_DECIMAL_PRECISION else None
+        fits = max(width, digits) + scale <= MAX_DECIMAL_PRECISION
+        # Spark takes `NULL < 1e29BD` for true: beyond the longs it folds the comparison without a look at null.
+        return value if fits and abs(value) < 2**63 else None
     if isinstance(value, float):
         # A long is rounded to a double (an int, perhaps, to a float): below these bounds no two of them meet.
         bound = 2.0**24 if literal.type == "float" else 2.0**53

@@ -12,7 +12,7 @@ from floeberg.spark.sql.names import Name
 Args = Mapping[str, object] | Sequence[object] | None
 """Parameters of `spark.sql(query, args)`: by name or by position."""
 
-MAX_NESTING: Final = 200
+MAX_NESTING: Final = 60
 """Deeper nesting than this is refused, so that no text can run the parser out of stack."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.sql.cursor import Cursor, UnresolvedIdentifier
+from floeberg.spark.sql.cursor import MAX_NESTING, Cursor, UnresolvedIdentifier
 from floeberg.spark.sql.lexer import Kind, words
 from floeberg.spark.sql.query_nodes import Expression, Query
 
@@ -38,6 +38,8 @@ def starts_query(cursor: Cursor, opening: int) -> bool:
     index = opening
     while tokens[index].upper == "(":
         index += 1
+        if index - opening > MAX_NESTING:
+            return False
     word = tokens[index].upper
     if word not in QUERY_STARTS:
         return False

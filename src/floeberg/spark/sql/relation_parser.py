@@ -156,17 +156,16 @@ class RelationParser(ExpressionScan):
                 sampled = self._sample()
                 return QueryRelation(query, self.alias(), sampled, lateral)
         cursor.deeper()
-        cursor.expect("(")
-        inner = self.relation()
-        relations: list[Relation] = [inner]
-        while cursor.accept(","):
-            relations.append(self.relation())
-        cursor.expect(")")
-        cursor.nesting -= 1
+        try:
+            cursor.expect("(")
+            relations = self.relations()
+            cursor.expect(")")
+        finally:
+            cursor.nesting -= 1
         sampled = self._sample()
         alias = self.alias()
         if alias is None and not sampled and len(relations) == 1:
-            return inner
+            return relations[0]
         return OpaqueRelation(alias, [], relations)
 
     def _at_function(self) -> bool:

@@ -243,7 +243,7 @@ class ScopeWalk:
                 end = tokens[first + 2 * (width - 1)].end
                 self.qualifiers.append(QualifierUse(tokens[first].start, end, use))
                 if current.names.count(use.given_alias.lower()) > 1:
-                    use.given_alias = f"{use.given_alias}__{len(self.tables)}"
+                    use.given_alias = f"{use.given_alias}__{self.tables.index(use) + 1}"
                 return
             current = current.outer
 
