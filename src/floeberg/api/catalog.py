@@ -8,12 +8,13 @@ from typing import Self, TypeAlias
 
 import pyarrow as pa
 
+from floeberg.api.caches import Caches
 from floeberg.api.table import Table
 from floeberg.arrow.types import iceberg_schema
 from floeberg.catalogs.base import CatalogBackend
 from floeberg.catalogs.factory import open_catalog
 from floeberg.catalogs.identifiers import Identifier, to_identifier, to_namespace
-from floeberg.catalogs.purge import purge_files
+from floeberg.catalogs.purge import purge_table
 from floeberg.catalogs.static import open_static
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
@@ -43,6 +44,7 @@ class Catalog:
         self._backend = backend
         self._defaults = dict(table_defaults or {})
         self._overrides = dict(table_overrides or {})
+        self._caches = Caches()
         self.default_namespace = None if default_namespace is None else to_namespace(default_namespace)
 
     def __repr__(self) -> str:
@@ -156,18 +158,18 @@ class Catalog:
             ),
             now_ms=effects.clock.now_ms(),
         )
-        return Table(self._backend.create_table(identifier, metadata), identifier=identifier)
+        return Table(self._backend.create_table(identifier, metadata), identifier=identifier, caches=self._caches)
 
     def load_table(self, name: Name) -> Table:
         """Raises TableNotFound."""
         identifier = to_identifier(name)
-        return Table(self._backend.load_table(identifier), identifier=identifier)
+        return Table(self._backend.load_table(identifier), identifier=identifier, caches=self._caches)
 
     def register_table(self, name: Name, metadata_location: str) -> Table:
         """Takes over a table by its metadata file."""
         identifier = to_identifier(name)
         where = parse_from_user(metadata_location).text
-        return Table(self._backend.register_table(identifier, where), identifier=identifier)
+        return Table(self._backend.register_table(identifier, where), identifier=identifier, caches=self._caches)
 
     def rename_table(self, name: Name, to: Name) -> None:
         self._backend.rename_table(to_identifier(name), to_identifier(to))
@@ -175,17 +177,11 @@ class Catalog:
     def drop_table(self, name: Name, *, purge: bool = False, if_exists: bool = False) -> None:
         """Takes a table out of the catalog; with `purge`, deletes its files too (unless its gc.enabled forbids it)."""
         identifier = to_identifier(name)
-        if purge:
-            try:
-                loaded = self._backend.load_table(identifier)
-            except TableNotFound:
-                if if_exists:
-                    return
-                raise
-            purge_files(loaded, drop=lambda: self._backend.drop_table(identifier))
-            return
         try:
-            self._backend.drop_table(identifier)
+            if purge:
+                purge_table(self._backend, identifier)
+            else:
+                self._backend.drop_table(identifier)
         except TableNotFound:
             if not if_exists:
                 raise

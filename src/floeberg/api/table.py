@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
+from floeberg.api.caches import Caches
 from floeberg.api.inspect import Inspect
+from floeberg.api.scan import Scan, ScanSource, Where
 from floeberg.api.transaction import Transaction
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
 from floeberg.catalogs.base import LoadedTable
@@ -24,9 +27,10 @@ class Table:
     """A table at one moment. Reading sees the state it was loaded with until `refresh`; a commit takes the newest state and
     brings this object up to date."""
 
-    def __init__(self, loaded: LoadedTable, *, identifier: Identifier | None) -> None:
+    def __init__(self, loaded: LoadedTable, *, identifier: Identifier | None, caches: Caches | None = None) -> None:
         self._pointer = loaded.pointer
         self._state = loaded.state
+        self._caches = Caches() if caches is None else caches
         self.identifier = identifier
 
     def __repr__(self) -> str:
@@ -95,6 +99,42 @@ class Table:
     def inspect(self) -> Inspect:
         """The metadata tables: `t.inspect.files()`."""
         return Inspect(self._pointer, self._state)
+
+    def scan(
+        self,
+        select: Sequence[str] | None = None,
+        where: Where = None,
+        *,
+        limit: int | None = None,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: datetime | int | None = None,
+        metadata_columns: bool | Sequence[str] = False,
+        case_sensitive: bool = True,
+        options: Mapping[str, str] | None = None,
+    ) -> Scan:
+        """The rows for which `where` is true: `t.scan(select=["id"], where="price > 3").to_arrow()`.
+
+        Of the current snapshot, or of the one that `snapshot_id`, `ref` (a branch or tag) or `as_of` (an aware datetime, or
+        milliseconds) names. `metadata_columns` adds `_file`, `_pos` and so on (True, or a list of names); options are those
+        of `ScanOptions`.
+        """
+        return Scan(
+            self._source,
+            select=select,
+            where=where,
+            limit=limit,
+            snapshot_id=snapshot_id,
+            ref=ref,
+            as_of=as_of,
+            metadata_columns=metadata_columns,
+            case_sensitive=case_sensitive,
+            options=options,
+        )
+
+    @property
+    def _source(self) -> ScanSource:
+        return ScanSource(self._pointer, self.metadata, self._caches)
 
     def refresh(self) -> Table:
         """Sees what was committed meanwhile. Raises TableNotFound when the table is gone or another took its name."""

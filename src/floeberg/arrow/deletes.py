@@ -22,6 +22,7 @@ from floeberg.effects.protocols import Store
 from floeberg.errors import DataFileCorrupt, InvalidInput, ManifestCorrupt, PuffinCorrupt
 from floeberg.expr.nodes import BoundPredicate, BoundReference, Op
 from floeberg.files.deletion_vector import bitmap_of, decode_deletion_vector
+from floeberg.files.puffin import MAGIC as PUFFIN_MAGIC
 from floeberg.spec.data_file import DataFile, FileContent
 from floeberg.spec.metadata_columns import DELETE_FILE_PATH, DELETE_FILE_POS
 from floeberg.spec.name_mapping import NameMapping
@@ -160,7 +161,9 @@ class DeleteLoader:
         key = ("positions", file.file_path, self._path_key is _same, alone)
 
         def load() -> dict[str, BitMap64]:
-            raw = read_position_deletes(*self._place(file), data_file_path=alone)
+            raw = read_position_deletes(
+                *self._place(file), data_file_path=alone, ignore_null_paths=self._path_key is not _same
+            )
             merged: dict[str, BitMap64] = {}
             for path, positions in raw.items():
                 own = self._path_key(path)
@@ -193,7 +196,14 @@ class DeleteLoader:
 
 
 def read_deletion_vector(store: Store, file: DataFile) -> BitMap64:
-    """A deletion vector, read by its place in the Puffin file. Raises PuffinCorrupt."""
+    """A deletion vector, read by its place in the Puffin file. Raises PuffinCorrupt, also for a file that is a vector and
+    nothing else: no reader could tell what it is."""
+    if (file.content_offset or 0) < len(PUFFIN_MAGIC):
+        raise PuffinCorrupt(
+            f"{file.file_path}: a deletion vector at offset {file.content_offset or 0} is not in a Puffin file, which begins "
+            "with its magic",
+            location=file.file_path,
+        )
     blob = store.read(file.file_path, offset=file.content_offset or 0, length=file.content_size_in_bytes)
     try:
         return decode_deletion_vector(blob, cardinality=file.record_count)
@@ -201,12 +211,18 @@ def read_deletion_vector(store: Store, file: DataFile) -> BitMap64:
         raise PuffinCorrupt(f"{file.file_path}: {error}", location=file.file_path) from error
 
 
-def read_position_deletes(store: Store, file: DataFile, *, data_file_path: str | None = None) -> dict[str, BitMap64]:
-    """The deleted positions by data file; of one data file, when it is named. The old `row` column is not read."""
+def read_position_deletes(
+    store: Store, file: DataFile, *, data_file_path: str | None = None, ignore_null_paths: bool = False
+) -> dict[str, BitMap64]:
+    """The deleted positions by data file; of one data file, when it is named. The old `row` column is not read. A row
+    without a path is corrupt, unless such rows are to be ignored (they name no file)."""
     positions: dict[str, list[npt.NDArray[np.int64]]] = {}
     skip = None if data_file_path is None else row_group_filter(_path_is(data_file_path), POSITION_DELETE_SCHEMA)
     for found in read_file(store, file, POSITION_DELETE_SCHEMA, row_group_filter=skip):
-        paths, numbers = found.batch.column(0), found.batch.column(1)
+        batch = found.batch
+        if ignore_null_paths and batch.column(0).null_count:
+            batch = batch.filter(batch.column(0).is_valid())
+        paths, numbers = batch.column(0), batch.column(1)
         if paths.null_count or numbers.null_count:
             raise DataFileCorrupt(f"{file.file_path}: a position delete without a path or position")
         for path, rows in _by_path(paths, numbers.to_numpy(zero_copy_only=False)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Protocol, runtime_checkable
 
 from floeberg.effects.protocols import Store
 from floeberg.errors import InvalidInput
@@ -68,6 +69,15 @@ def open_input(store: Store, location: str, *, size_bytes: int | None = None) ->
     return InputFile(store, location, size_bytes=size_bytes)
 
 
+@runtime_checkable
+class FindsLocalPaths(Protocol):
+    """A store over another one, that knows where files of this machine lie."""
+
+    def local_path(self, location: str) -> str | None: ...
+
+
 def local_path(store: Store, location: str) -> str | None:
     """The path of a file on this machine, for readers that map it into memory; None when it is elsewhere."""
-    return store.path(location) if isinstance(store, LocalStore) else None
+    if isinstance(store, LocalStore):
+        return store.path(location)
+    return store.local_path(location) if isinstance(store, FindsLocalPaths) else None

@@ -17,21 +17,27 @@ class Relocation:
 
     absolute: tuple[tuple[Location, str], ...] = ()
     relative: tuple[tuple[str, str], ...] = ()
+    malformed: tuple[tuple[str, str], ...] = ()
+    """Prefixes that are no location (`file://folder/…`), compared as text."""
 
     @classmethod
     def of(cls, mapping: Mapping[str, str]) -> Relocation:
         """From what a user gave; targets that are relative paths are taken from the current folder."""
         absolute: list[tuple[Location, str]] = []
         relative: list[tuple[str, str]] = []
+        malformed: list[tuple[str, str]] = []
         for old, new in mapping.items():
             target = parse_from_user(new).text
             if is_relative(old):
                 relative.append((_clean(old), target))
+            elif (location := _parsed(old)) is not None:
+                absolute.append((location, target))
             else:
-                absolute.append((parse(old), target))
+                malformed.append((old.rstrip("/"), target))
         absolute.sort(key=lambda pair: len(pair[0].path), reverse=True)
         relative.sort(key=lambda pair: len(pair[0]), reverse=True)
-        return cls(tuple(absolute), tuple(relative))
+        malformed.sort(key=lambda pair: len(pair[0]), reverse=True)
+        return cls(tuple(absolute), tuple(relative), tuple(malformed))
 
     def apply(self, recorded: str) -> str:
         """Where a recorded location is now; what no prefix matches stays as it is.
@@ -39,6 +45,10 @@ class Relocation:
         Raises:
             InvalidInput: a relative path that no prefix matches.
         """
+        for prefix, new in self.malformed:
+            if recorded == prefix or recorded.startswith(prefix + "/"):
+                rest = recorded[len(prefix) :].strip("/")
+                return join(new, rest) if rest else new
         if is_relative(recorded):
             return self._apply_relative(recorded)
         if not self.absolute:
@@ -60,6 +70,13 @@ class Relocation:
             f"the table records the relative path {redact(recorded)!r}; open it with relocate={{first_part: folder}}",
             location=redact(recorded),
         )
+
+
+def _parsed(text: str) -> Location | None:
+    try:
+        return parse(text)
+    except InvalidInput:
+        return None
 
 
 def is_relative(text: str) -> bool:

@@ -1,0 +1,16 @@
+"""What tables of one catalog keep of files that never change, so that the next scan need not read them again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from floeberg.arrow.delete_cache import DeleteCache
+from floeberg.scan.frame_cache import FrameCache
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """Decoded manifests and what was read of delete files, each within a bound of bytes."""
+
+    frames: FrameCache = field(default_factory=FrameCache)
+    deletes: DeleteCache = field(default_factory=DeleteCache)

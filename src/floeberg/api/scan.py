@@ -1,0 +1,250 @@
+"""Scans as users hold them: what to read is said at once, files are read when rows are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+import pyarrow as pa
+
+from floeberg.api.caches import Caches
+from floeberg.api.projection import projected_schema
+from floeberg.arrow.open_file import ReadOptions
+from floeberg.arrow.read_ahead import DEFAULT_THREADS
+from floeberg.arrow.read_parquet import DEFAULT_BATCH_ROWS
+from floeberg.arrow.scan import TableReader, read_tasks, table_reader
+from floeberg.commit.pointer import TablePointer
+from floeberg.errors import InvalidInput
+from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression
+from floeberg.expr.parse_sql import parse_where
+from floeberg.scan.explanation import Explanation
+from floeberg.scan.plan import plan_files
+from floeberg.scan.scan_plan import ScanPlan
+from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.schema import Schema
+from floeberg.spec.snapshots import Snapshot
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Where = str | Expression | None
+
+IGNORE_SCHEME: Final = "match-delete-paths-without-scheme"
+BY_NAME: Final = "match-columns-by-name"
+BATCH_ROWS: Final = "batch-rows"
+THREADS: Final = "threads"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """The read options, parsed.
+
+    `match-delete-paths-without-scheme` (false): position deletes match data files by path alone, whatever the scheme and
+    host, and those without a path are ignored. `match-columns-by-name` (false): files without field ids are read by name,
+    where the table has no name mapping. `batch-rows`: rows in a batch at most. `threads`: files that are read at a time.
+    """
+
+    ignore_scheme: bool = False
+    by_name: bool = False
+    batch_rows: int = DEFAULT_BATCH_ROWS
+    threads: int = DEFAULT_THREADS
+
+    @staticmethod
+    def of(options: Mapping[str, str] | None) -> ScanOptions:
+        """Raises InvalidInput for options that are not known: one might be there to protect a result."""
+        given = dict(options or {})
+        parsed = ScanOptions(
+            ignore_scheme=_flag(given.pop(IGNORE_SCHEME, None), IGNORE_SCHEME),
+            by_name=_flag(given.pop(BY_NAME, None), BY_NAME),
+            batch_rows=_positive(given.pop(BATCH_ROWS, None), DEFAULT_BATCH_ROWS, BATCH_ROWS),
+            threads=_positive(given.pop(THREADS, None), DEFAULT_THREADS, THREADS),
+        )
+        if given:
+            known = ", ".join((IGNORE_SCHEME, BY_NAME, BATCH_ROWS, THREADS))
+            raise InvalidInput(f"unknown read option {min(given)!r:.60}; known are {known}")
+        return parsed
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSource:
+    """The table that a scan reads: its state is pinned."""
+
+    pointer: TablePointer
+    metadata: TableMetadata
+    caches: Caches
+
+    def reader(self, schema: Schema, options: ScanOptions) -> TableReader:
+        return table_reader(
+            self.metadata,
+            schema,
+            store_for=self.pointer.store_for,
+            delete_cache=self.caches.deletes,
+            ignore_scheme=options.ignore_scheme,
+            by_name=options.by_name,
+            options=ReadOptions(batch_rows=options.batch_rows),
+        )
+
+
+class RowStream:
+    """Rows in the forms that users ask for, all made of one stream of batches."""
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """The rows as a stream, in bounded memory."""
+        raise AssertionError("every scan says how it is read")
+
+    def to_arrow(self) -> pa.Table:
+        """All rows."""
+        return self.to_batches().read_all()
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a polars frame."""
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def to_pandas(self, **options: Any) -> pd.DataFrame:
+        """All rows as a pandas frame; options are those of `pyarrow.Table.to_pandas`. Needs pandas."""
+        return self.to_arrow().to_pandas(**options)
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return sum(batch.num_rows for batch in self.to_batches())
+
+
+class Scan(RowStream):
+    """Rows of one snapshot. Nothing is read before a result is asked for."""
+
+    def __init__(
+        self,
+        source: ScanSource,
+        *,
+        select: Sequence[str] | None = None,
+        where: Where = None,
+        limit: int | None = None,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: datetime | int | None = None,
+        metadata_columns: bool | Sequence[str] = False,
+        case_sensitive: bool = True,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._source = source
+        self._chosen: Chosen = choose_snapshot(
+            source.metadata, snapshot_id=snapshot_id, ref=ref, as_of_ms=to_milliseconds(as_of)
+        )
+        self._where = to_expression(where)
+        self._limit = checked_limit(limit)
+        self._case_sensitive = case_sensitive
+        self._options = ScanOptions.of(options)
+        self.schema = projected_schema(
+            source.metadata,
+            self._chosen.schema,
+            select=select,
+            metadata_columns=metadata_columns,
+            case_sensitive=case_sensitive,
+        )
+
+    def __repr__(self) -> str:
+        columns = ", ".join(field.name for field in self.schema.fields)
+        return f"Scan({self._source.pointer.identifier}: {columns} WHERE {self._where})"
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot that is read; None for a table that has none yet."""
+        return self._chosen.snapshot
+
+    @cached_property
+    def _plan(self) -> ScanPlan:
+        return plan_files(
+            self._source.metadata,
+            self._chosen,
+            store_for=self._source.pointer.store_for,
+            where=self._where,
+            case_sensitive=self._case_sensitive,
+            cache=self._source.caches.frames,
+            ignore_scheme=self._options.ignore_scheme,
+        )
+
+    def plan(self) -> ScanPlan:
+        """The files to read, each with its deletes and what is left of the filter: a sequence of tasks."""
+        return self._plan
+
+    def explain(self) -> Explanation:
+        """What planning left out at each level, and why."""
+        return self._plan.explanation
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """The rows as a stream, in bounded memory. Rows of one file keep their order."""
+        return read_tasks(
+            self._plan,
+            self._source.reader(self._chosen.schema, self._options),
+            self.schema,
+            limit=self._limit,
+            threads=self._options.threads,
+        )
+
+    def count(self) -> int:
+        """How many rows there are: from metadata where that is exact, else by reading as few columns as that needs."""
+        if any(field.name == "_deleted" for field in self.schema.fields):
+            return super().count()
+        plan = self._plan
+        if isinstance(plan.filter, AlwaysTrue) and not plan.has_deletes:
+            found = plan.record_count
+        else:
+            reader = self._source.reader(self._chosen.schema, self._options)
+            found = 0
+            for task in plan:
+                found += reader.live_rows(task)
+                if self._limit is not None and found >= self._limit:
+                    break
+        return found if self._limit is None else min(found, self._limit)
+
+
+def to_expression(where: Where) -> Expression:
+    """A condition as text, as an expression, or none. Raises InvalidInput."""
+    if where is None:
+        return TRUE
+    if isinstance(where, str):
+        return parse_where(where)
+    if isinstance(where, Expression):
+        return where
+    raise InvalidInput(f"a condition is text or an expression, not {type(where).__name__}")
+
+
+def to_milliseconds(moment: datetime | int | None) -> int | None:
+    """A point in time as milliseconds since the epoch. Raises InvalidInput for a datetime without time zone."""
+    if moment is None or (isinstance(moment, int) and not isinstance(moment, bool)):
+        return moment
+    if not isinstance(moment, datetime):
+        raise InvalidInput(f"as_of is a datetime or milliseconds since the epoch, not {moment!r:.60}")
+    if moment.utcoffset() is None:
+        raise InvalidInput(f"as_of must say its time zone: {moment.isoformat()} has none")
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def checked_limit(limit: int | None) -> int | None:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise InvalidInput(f"limit is a number of rows, not {limit!r:.60}")
+    return limit
+
+
+def _flag(text: object, name: str) -> bool:
+    shown = "false" if text is None else str(text).lower()
+    if shown not in ("true", "false"):
+        raise InvalidInput(f"the option {name} is true or false, not {shown!r:.60}")
+    return shown == "true"
+
+
+def _positive(text: object, default: int, name: str) -> int:
+    if text is None:
+        return default
+    shown = str(text)
+    if not shown.isascii() or not shown.isdigit() or int(shown) == 0:
+        raise InvalidInput(f"the option {name} is a positive number, not {shown!r:.60}")
+    return int(shown)
