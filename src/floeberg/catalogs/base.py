@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from floeberg.catalogs.identifiers import Identifier, Namespace
+from floeberg.catalogs.identifiers import Identifier, Namespace, quote
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import Effects
 from floeberg.errors import UnsupportedFeature
@@ -22,8 +22,12 @@ class CatalogCapabilities:
     rename: bool
     views: bool
     namespace_properties: bool
-    metadata_anywhere: bool
-    """Whether a table may be registered from a metadata file outside the place where the catalog would put it."""
+    register: bool
+    """Whether a table can be taken over by its metadata file, wherever that lies."""
+    custom_location: bool
+    """Whether a table may lie elsewhere than where the catalog would put it."""
+    any_name: bool
+    """Whether names may be such as no folder can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +108,9 @@ class CatalogBackend(Protocol):
         """Takes over a table whose metadata file is there. Raises TableAlreadyExists."""
         ...
 
-    def drop_table(self, identifier: Identifier) -> TableState | None:
-        """Takes a table out of the catalog and leaves its files; the last state, where it could still be read. Raises
-        TableNotFound."""
+    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
+        """Takes a table out of the catalog and leaves its data files, also when its metadata cannot be read. Given
+        `only_if` (for a purge), only if that still is its state. Raises TableNotFound, CommitConflict."""
         ...
 
     def rename_table(self, source: Identifier, target: Identifier) -> None:
@@ -115,8 +119,10 @@ class CatalogBackend(Protocol):
 
     def list_views(self, namespace: Namespace) -> list[Identifier]: ...
 
+    def view_exists(self, identifier: Identifier) -> bool: ...
+
     def create_view(self, identifier: Identifier, metadata: ViewMetadata) -> LoadedView:
-        """Raises ViewAlreadyExists, TableAlreadyExists."""
+        """Raises ViewAlreadyExists, TableAlreadyExists, NamespaceNotFound, UnsupportedFeature."""
         ...
 
     def load_view(self, identifier: Identifier) -> LoadedView:
@@ -131,7 +137,9 @@ class CatalogBackend(Protocol):
         """Raises ViewNotFound."""
         ...
 
-    def rename_view(self, source: Identifier, target: Identifier) -> None: ...
+    def rename_view(self, source: Identifier, target: Identifier) -> None:
+        """Raises ViewNotFound, ViewAlreadyExists, TableAlreadyExists, NamespaceNotFound, UnsupportedFeature."""
+        ...
 
     def close(self) -> None: ...
 
@@ -141,6 +149,6 @@ def unsupported(catalog: str, kind: str, what: str, instead: str) -> Unsupported
     return UnsupportedFeature(f"catalog {catalog}: a {kind} catalog cannot {what}; {instead}", catalog=catalog)
 
 
-def names_sorted(identifiers: Sequence[Identifier]) -> list[Identifier]:
-    """Listings come sorted, whatever the store's order."""
-    return sorted(identifiers)
+def shown_name(catalog: str, parts: Identifier | Namespace) -> str:
+    """A name for messages, with the catalog's in front."""
+    return f"{catalog}.{parts if isinstance(parts, Identifier) else '.'.join(quote(level) for level in parts)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,19 +11,25 @@ from floeberg.catalogs.base import CatalogBackend
 from floeberg.catalogs.filesystem import FilesystemCatalog
 from floeberg.catalogs.memory import MemoryRows
 from floeberg.catalogs.pointed import PointedCatalog
+from floeberg.catalogs.pointer_rows import PointerRows
 from floeberg.effects.protocols import Effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.storage.location import parse_from_user
-from floeberg.storage.registry import StoreRegistry, Stores
+from floeberg.storage.registry import OPTIONS, StoreRegistry, Stores
 from floeberg.storage.secret import Secret
 
 FILESYSTEM: Final = "filesystem"
 SQL: Final = "sql"
 MEMORY: Final = "memory"
 ALIASES: Final = {"hadoop": FILESYSTEM, "jdbc": SQL, "in-memory": MEMORY}
-LATER: Final = ("rest", "hive", "glue", "nessie", "dynamodb", "snowflake")
-CATALOG_OPTIONS: Final = frozenset({"type", "warehouse", "uri", "default-namespace"})
+LATER: Final = ("rest", "hive", "glue", "nessie", "dynamodb", "snowflake", "bigquery", "ecs")
 SQL_PREFIX: Final = "jdbc."
+UNIQUE_LOCATION: Final = "unique-table-location"
+STORE_WORDS: Final = (*OPTIONS, "client")
+IGNORED: Final = re.compile(
+    r"cache-enabled|cache\..*|io-impl|clients|metrics-reporter-impl|lock-impl|lock\..*|catalog-impl|suppress-permission-error"
+)
+"""Options of the Java runtime that mean nothing here: there is no cache to be stale, and no class to be loaded."""
 
 
 def open_catalog(
@@ -35,43 +42,69 @@ def open_catalog(
     effects: Effects,
     stores: Stores | None = None,
 ) -> CatalogBackend:
-    """A catalog. `options` are those of stores (`s3.endpoint` …) and, for SQL, `jdbc.*`.
+    """A catalog. `options` are those of stores (`s3.endpoint` …), `unique-table-location` and, for SQL, `jdbc.*`.
 
-    Raises UnsupportedFeature for a type that comes later, InvalidInput for one that nobody knows or what it lacks.
+    Raises UnsupportedFeature for a type that comes later, InvalidInput for a type or option that nobody knows.
     """
-    kind = ALIASES.get(type, type)
-    given = dict(options or {})
+    kind = _kind(name, type)
+    given = {key: value for key, value in (options or {}).items() if not IGNORED.fullmatch(key)}
     jdbc = {key: given.pop(key) for key in list(given) if key.startswith(SQL_PREFIX)}
+    unique = str(given.pop(UNIQUE_LOCATION, "false")).lower() == "true"
+    _check(name, kind, uri=uri, jdbc=jdbc, given=given)
+    where = None if warehouse is None else parse_from_user(warehouse).text
+    if kind == FILESYSTEM and where is None:
+        raise InvalidInput(f"catalog {name}: a filesystem catalog needs a warehouse: catalog({name!r}, warehouse=…)")
+    registry = stores or StoreRegistry(effects, given)
+    if kind == FILESYSTEM and where is not None:
+        return FilesystemCatalog(name, warehouse=where, stores=registry, effects=effects)
+    rows: PointerRows
+    if kind == MEMORY:
+        rows, where = MemoryRows(), where or "memory://warehouse"
+    else:
+        rows = _sql_rows(name, uri, jdbc)
+    return PointedCatalog(name, warehouse=where, rows=rows, stores=registry, effects=effects, unique_locations=unique)
+
+
+def _kind(name: str, type: str) -> str:
+    kind = ALIASES.get(type.lower(), type.lower())
     if kind in LATER:
         raise UnsupportedFeature(
-            f"catalog {name}: a {type} catalog is not supported yet; filesystem, sql and memory catalogs are",
+            f"catalog {name}: a {type} catalog is not supported yet, it comes later; filesystem, sql and memory catalogs are "
+            "there",
             catalog=name,
         )
     if kind not in (FILESYSTEM, SQL, MEMORY):
         raise InvalidInput(
             f"catalog {name}: unknown type {type!r}; one of filesystem (hadoop), sql (jdbc), memory (in-memory)"
         )
-    where = None if warehouse is None else parse_from_user(warehouse).text.rstrip("/")
-    registry = stores or StoreRegistry(effects, given)
-    if kind == FILESYSTEM:
-        if where is None:
-            raise InvalidInput(
-                f"catalog {name}: a filesystem catalog needs a warehouse: catalog({name!r}, warehouse=…)"
-            )
-        return FilesystemCatalog(name, warehouse=where, stores=registry, effects=effects)
-    if kind == MEMORY:
-        return PointedCatalog(
-            name, warehouse=where or f"memory://{name}", rows=MemoryRows(), stores=registry, effects=effects
-        )
-    if uri is None:
+    return kind
+
+
+def _check(
+    name: str, kind: str, *, uri: str | Secret | None, jdbc: Mapping[str, object], given: Mapping[str, object]
+) -> None:
+    if kind == SQL and uri is None:
         raise InvalidInput(
             f"catalog {name}: a SQL catalog needs a uri: catalog({name!r}, type='sql', uri='sqlite:///lake.db')"
         )
+    if kind != SQL and (uri is not None or jdbc):
+        raise InvalidInput(
+            f"catalog {name}: a {kind} catalog has no database: leave out uri and jdbc.*, or say type='sql'"
+        )
+    for key in given:
+        if key.partition(".")[0] not in STORE_WORDS:
+            raise InvalidInput(
+                f"catalog {name}: unknown option {key!r}; options are {UNIQUE_LOCATION}, {SQL_PREFIX}*, and those of stores: "
+                f"{', '.join(f'{word}.*' for word in STORE_WORDS)}"
+            )
+
+
+def _sql_rows(name: str, uri: str | Secret | None, jdbc: Mapping[str, str | Secret]) -> PointerRows:
     try:
         sql = importlib.import_module("floeberg.catalogs.sql")
     except ModuleNotFoundError as error:
         raise UnsupportedFeature(
             f"catalog {name}: SQL catalogs need SQLAlchemy: pip install 'floeberg[sql]'"
         ) from error
-    rows = sql.SqlRows.connect(name, uri=uri, options=jdbc, effects=effects)
-    return PointedCatalog(name, warehouse=where, rows=rows, stores=registry, effects=effects)
+    rows: PointerRows = sql.SqlRows.connect(name, uri=uri, options=jdbc)
+    return rows

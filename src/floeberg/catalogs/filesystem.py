@@ -1,5 +1,4 @@
-"""The filesystem catalog: a warehouse folder, a folder a namespace, a folder a table, and versions published by
-create-if-absent. https://iceberg.apache.org/spec/#file-system-tables
+"""The filesystem catalog: a warehouse folder, a folder a namespace, a folder a table.
 
 Tables are those of the Java HadoopCatalog. Writing at the same time as it on a local file system is unsafe: it checks
 and then renames over.
@@ -10,48 +9,41 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, unsupported
+from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, shown_name, unsupported
+from floeberg.catalogs.filesystem_namespaces import NAMESPACE_MARKER, NamespaceFolders, is_table
+from floeberg.catalogs.filesystem_pointer import FilesystemPointer
 from floeberg.catalogs.identifiers import Identifier, Namespace
-from floeberg.catalogs.metadata_files import (
-    check_same_table,
-    delete_dropped_metadata,
-    encode_metadata,
-    metadata_suffix,
-    read_metadata,
-)
-from floeberg.catalogs.versions import HINT, HINT_CHECKSUM, Version, find_head, listed_versions, write_hint
+from floeberg.catalogs.metadata_files import is_other_table
+from floeberg.catalogs.versions import HINT, HINT_CHECKSUM, Version, find_head, listed_versions
 from floeberg.commit.pointer import TableState
-from floeberg.effects.protocols import Effects, Store
+from floeberg.effects.protocols import Effects
 from floeberg.errors import (
     CommitConflict,
-    CommitUnknown,
     FileNotFound,
-    FloebergError,
     InvalidInput,
     NamespaceAlreadyExists,
     NamespaceNotFound,
     PathEscape,
-    PreconditionFailed,
-    StorageError,
     TableAlreadyExists,
     TableNotFound,
     UnsupportedFeature,
     ViewNotFound,
 )
+from floeberg.files.metadata_file import GZIP_MAGIC, encode_metadata_file
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.view_metadata import ViewMetadata
-from floeberg.storage.location import child, join
+from floeberg.storage.location import child, join, parse
 from floeberg.storage.registry import Stores
 
 KIND: Final = "filesystem"
-NAMESPACE_MARKER: Final = ".namespace"
-"""Keeps a namespace without tables alive where the store has no folders."""
 
 
 class FilesystemCatalog:
     """A catalog that is nothing but files: no service, no database."""
 
-    capabilities = CatalogCapabilities(rename=False, views=False, namespace_properties=False, metadata_anywhere=False)
+    capabilities = CatalogCapabilities(
+        rename=False, views=False, namespace_properties=False, register=False, custom_location=False, any_name=False
+    )
 
     def __init__(self, name: str, *, warehouse: str, stores: Stores, effects: Effects) -> None:
         self._name = name
@@ -59,6 +51,7 @@ class FilesystemCatalog:
         self._stores = stores
         self._effects = effects
         self._store = stores.for_location(warehouse)
+        self._folders = NamespaceFolders(self._store)
         if not self._store.capabilities.create_if_absent:
             raise UnsupportedFeature(
                 f"catalog {name}: the store of {warehouse} cannot create a file only if it is absent, so two writers could "
@@ -84,69 +77,68 @@ class FilesystemCatalog:
     def close(self) -> None:
         """Nothing is held open."""
 
-    # namespaces
-
-    def _folder(self, namespace: Namespace) -> str:
-        location = self._warehouse
-        for level in namespace:
-            location = self._child(location, level)
-        return location
+    def _path(self, names: Namespace) -> list[str]:
+        """The folders of the levels, outermost first."""
+        folders: list[str] = []
+        for name in names:
+            folders.append(self._child(folders[-1] if folders else self._warehouse, name))
+        return folders
 
     def _child(self, folder: str, name: str) -> str:
         try:
+            if name == NAMESPACE_MARKER:
+                raise PathEscape(f"{name!r} is the name of a marker")
             return child(folder, name)
         except PathEscape as error:
             raise unsupported(
                 self._name,
                 KIND,
-                f"hold the name {name!r}, which is no single path segment",
+                f"hold the name {name[:60]!r}, which is no single path segment of at most 255 bytes",
                 "use a SQL catalog, or another name",
             ) from error
 
-    def _shown(self, parts: object) -> str:
-        return f"{self._name}.{parts}"
+    # namespaces
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         if properties:
             raise unsupported(self._name, KIND, "keep namespace properties", "create it without, or use a SQL catalog")
-        folder = self._folder(namespace)
-        if self.namespace_exists(namespace):
-            raise NamespaceAlreadyExists(f"namespace {self._shown('.'.join(namespace))} is there already")
-        if self._is_table(folder):
-            raise InvalidInput(f"{self._shown('.'.join(namespace))} is a table")
-        self._store.replace(join(folder, NAMESPACE_MARKER), b"")
+        path = self._path(namespace)
+        for folder in path:
+            if is_table(self._store, folder):
+                raise TableAlreadyExists(
+                    f"namespace {self._shown(namespace)} cannot be made: {folder} is a table", table=folder
+                )
+        if self._folders.is_namespace(path):
+            raise NamespaceAlreadyExists(f"namespace {self._shown(namespace)} is there already")
+        for folder in path:
+            self._folders.mark(folder)
 
     def drop_namespace(self, namespace: Namespace) -> None:
         self._require_namespace(namespace)
-        folder = self._folder(namespace)
-        inside = [
-            info.location for info in self._store.list(folder) if not info.location.endswith(f"/{NAMESPACE_MARKER}")
-        ]
-        if inside or self.list_namespaces(namespace):
+        folder = self._path(namespace)[-1]
+        if not self._folders.is_empty(folder):
             raise InvalidInput(
-                f"namespace {self._shown('.'.join(namespace))} is not empty; drop its tables first (their data files count)"
+                f"namespace {self._shown(namespace)} is not empty; drop the tables and namespaces in it first",
+                namespace=self._shown(namespace),
             )
-        self._store.delete(join(folder, NAMESPACE_MARKER))
-        self._store.delete_folder(folder)
+        self._folders.remove(folder)
 
     def list_namespaces(self, parent: Namespace = ()) -> list[Namespace]:
         if parent:
             self._require_namespace(parent)
-        folder = self._folder(parent)
-        return sorted(
-            (*parent, name) for name in self._store.list_folders(folder) if not self._is_table(join(folder, name))
-        )
+        path = self._path(parent)
+        names = self._store.list_folders(path[-1] if path else self._warehouse)
+        return sorted((*parent, name) for name in names if self._folders.is_namespace([*path, self._below(path, name)]))
+
+    def _below(self, path: list[str], name: str) -> str:
+        return join(path[-1] if path else self._warehouse, name)
 
     def namespace_exists(self, namespace: Namespace) -> bool:
-        folder = self._folder(namespace)
-        if self._store.exists(join(folder, NAMESPACE_MARKER)):
-            return True
-        parent, name = self._folder(namespace[:-1]), namespace[-1]
-        return name in set(self._store.list_folders(parent)) and not self._is_table(folder)
+        return self._folders.is_namespace(self._path(namespace))
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
         self._require_namespace(namespace)
-        return {"location": self._folder(namespace)}
+        return {"location": self._path(namespace)[-1]}
 
     def update_namespace_properties(
         self, namespace: Namespace, *, set: Mapping[str, str], remove: Collection[str]
@@ -155,47 +147,45 @@ class FilesystemCatalog:
 
     def _require_namespace(self, namespace: Namespace) -> None:
         if not self.namespace_exists(namespace):
-            shown = self._shown(".".join(namespace))
+            shown = self._shown(namespace)
             raise NamespaceNotFound(f"namespace {shown} does not exist; create_namespace makes it", namespace=shown)
+
+    def _shown(self, parts: Identifier | Namespace) -> str:
+        return shown_name(self._name, parts)
 
     # tables
 
     def default_location(self, identifier: Identifier) -> str:
-        return self._child(self._folder(identifier.namespace), identifier.name)
-
-    def _is_table(self, folder: str) -> bool:
-        metadata = join(folder, "metadata")
-        return self._store.exists(join(metadata, HINT)) or bool(listed_versions(self._store, metadata))
+        return self._path((*identifier.namespace, identifier.name))[-1]
 
     def list_tables(self, namespace: Namespace) -> list[Identifier]:
         self._require_namespace(namespace)
-        folder = self._folder(namespace)
-        return sorted(
-            Identifier(namespace, name)
-            for name in self._store.list_folders(folder)
-            if self._is_table(join(folder, name))
-        )
+        folder = self._path(namespace)[-1]
+        names = self._store.list_folders(folder)
+        return sorted(Identifier(namespace, name) for name in names if is_table(self._store, join(folder, name)))
 
     def table_exists(self, identifier: Identifier) -> bool:
-        return find_head(self._store, join(self.default_location(identifier), "metadata")) is not None
+        return is_table(self._store, self.default_location(identifier))
 
     def create_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
         location = self.default_location(identifier)
-        if metadata.location.rstrip("/") != location:
+        if parse(metadata.location) != parse(location):
             raise unsupported(
                 self._name,
                 KIND,
                 f"put table {identifier} at {metadata.location}",
                 "leave its location out, or use a SQL catalog",
             )
-        if "write.metadata.path" in metadata.properties:
-            raise unsupported(self._name, KIND, "keep metadata elsewhere (write.metadata.path)", "leave it out")
-        self._require_namespace(identifier.namespace)
-        pointer = FilesystemPointer(self, identifier)
-        if self.table_exists(identifier):
+        pointer = self._pointer(identifier)
+        if is_table(self._store, location):
             raise TableAlreadyExists(f"table {pointer.identifier} is there already", table=pointer.identifier)
+        self._require_namespace(identifier.namespace)
+        if self._folders.is_namespace(self._path((*identifier.namespace, identifier.name))):
+            raise NamespaceAlreadyExists(
+                f"table {pointer.identifier} cannot be made: a namespace has that name, and its folder", table=location
+            )
         try:
-            state = pointer.publish(Version(1, metadata_suffix(metadata)), metadata, base=None)
+            state = pointer.create(metadata)
         except CommitConflict as conflict:
             raise TableAlreadyExists(
                 f"table {pointer.identifier} was created by someone else meanwhile", table=pointer.identifier
@@ -203,7 +193,7 @@ class FilesystemCatalog:
         return LoadedTable(pointer, state)
 
     def load_table(self, identifier: Identifier) -> LoadedTable:
-        pointer = FilesystemPointer(self, identifier)
+        pointer = self._pointer(identifier)
         return LoadedTable(pointer, pointer.refresh())
 
     def register_table(self, identifier: Identifier, metadata_location: str) -> LoadedTable:
@@ -211,27 +201,51 @@ class FilesystemCatalog:
             self._name, KIND, "register a table that lies elsewhere", "open it with open_table, or use a SQL catalog"
         )
 
-    def drop_table(self, identifier: Identifier) -> TableState | None:
-        """Removes the published versions, oldest first, so that a crash on the way leaves the newest state or none; the
-        data files stay."""
-        pointer = FilesystemPointer(self, identifier)
-        state: TableState | None
-        try:
-            state = pointer.refresh()
-        except TableNotFound:
-            raise
-        except FloebergError:
-            state = None  # a table whose metadata cannot be read can still be dropped
-        folder = join(self.default_location(identifier), "metadata")
+    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
+        """Removes the published versions, oldest first, so that a crash on the way leaves the newest state or none; the data
+        files stay, and with them, unless the table is being purged, a copy of the last metadata, which no reader takes
+        for a version: `open_table` and other catalogs' `register_table` can bring the table back."""
+        location = self.default_location(identifier)
+        folder = join(location, "metadata")
+        head = find_head(self._store, folder)
+        if head is None:
+            shown = self._shown(identifier)
+            raise TableNotFound(f"table {shown} does not exist", table=shown)
+        if only_if is not None:
+            self._check_unchanged(identifier, only_if)
+        else:
+            self._keep_copy(folder, head)
+        self._folders.mark(self._path(identifier.namespace)[-1])  # it stays when its last table goes
         while versions := listed_versions(self._store, folder):
             for version in versions:
                 self._store.delete(join(folder, version.file_name))
         self._store.delete(join(folder, HINT))
         self._store.delete(join(folder, HINT_CHECKSUM))
-        return state
+
+    def _check_unchanged(self, identifier: Identifier, expected: TableState) -> None:
+        state = self._pointer(identifier).refresh()
+        changed = state.metadata_location != expected.metadata_location
+        if changed or is_other_table(expected.metadata, state.metadata):
+            raise CommitConflict(
+                f"table {self._shown(identifier)} was changed meanwhile", table=self._shown(identifier)
+            )
+
+    def _keep_copy(self, folder: str, head: Version) -> None:
+        try:
+            content = self._store.read(join(folder, head.file_name))
+        except FileNotFound:
+            return  # another drop was quicker
+        if content[:2] != GZIP_MAGIC:
+            content = encode_metadata_file(content, "gzip")
+        self._store.write(join(folder, f"dropped-{self._effects.ids.uuid()}.metadata.json.gz"), content)
 
     def rename_table(self, source: Identifier, target: Identifier) -> None:
         raise unsupported(self._name, KIND, "rename tables", "use a SQL catalog, or copy the table")
+
+    def _pointer(self, identifier: Identifier) -> FilesystemPointer:
+        return FilesystemPointer(
+            self._shown(identifier), self.default_location(identifier), stores=self._stores, effects=self._effects
+        )
 
     # views
 
@@ -239,137 +253,23 @@ class FilesystemCatalog:
         self._require_namespace(namespace)
         return []
 
+    def view_exists(self, identifier: Identifier) -> bool:
+        return False
+
     def create_view(self, identifier: Identifier, metadata: ViewMetadata) -> LoadedView:
-        raise unsupported(self._name, KIND, "keep views", "use a SQL catalog")
+        raise self._no_views()
 
     def load_view(self, identifier: Identifier) -> LoadedView:
         raise ViewNotFound(f"view {self._shown(identifier)} does not exist: a filesystem catalog keeps no views")
 
     def swap_view(self, base: LoadedView, new: ViewMetadata) -> LoadedView:
-        raise unsupported(self._name, KIND, "keep views", "use a SQL catalog")
+        raise self._no_views()
 
     def drop_view(self, identifier: Identifier) -> None:
         self.load_view(identifier)
 
     def rename_view(self, source: Identifier, target: Identifier) -> None:
-        self.load_view(source)
+        raise self._no_views()
 
-
-class FilesystemPointer:
-    """One table of a filesystem catalog."""
-
-    def __init__(self, catalog: FilesystemCatalog, identifier: Identifier) -> None:
-        self._catalog = catalog
-        self._folder = join(catalog.default_location(identifier), "metadata")
-        self._store: Store = catalog.stores.for_location(self._folder)
-        self._known: TableMetadata | None = None
-        self.identifier = f"{catalog.name}.{identifier}"
-
-    @property
-    def effects(self) -> Effects:
-        return self._catalog.effects
-
-    def store_for(self, location: str) -> Store:
-        return self._catalog.stores.for_location(location)
-
-    def refresh(self) -> TableState:
-        while True:
-            head = find_head(self._store, self._folder)
-            if head is None:
-                raise TableNotFound(f"table {self.identifier} does not exist", table=self.identifier)
-            location = join(self._folder, head.file_name)
-            try:
-                metadata = read_metadata(self._store, location)
-            except FileNotFound:
-                continue  # a cleaner or a drop was quicker; look again
-            if self._known is not None:
-                check_same_table(self.identifier, self._known, metadata)
-            self._known = metadata
-            return TableState(self.identifier, metadata, location)
-
-    def swap(self, base: TableState, new: TableMetadata) -> TableState:
-        if base.metadata_location is None:
-            raise InvalidInput(f"table {self.identifier}: the state to build on was never published")
-        return self.publish(_version_of(base.metadata_location).after(), new, base=base)
-
-    def publish(self, version: Version, new: TableMetadata, *, base: TableState | None) -> TableState:
-        """Publishes a version, or raises CommitConflict when another has it and CommitUnknown when that cannot be told."""
-        location = join(self._folder, version.file_name)
-        content = encode_metadata(new, location)
-        try:
-            self._store.create(location, content)
-        except PreconditionFailed as taken:
-            if not self._is_ours(location, content):
-                raise self._conflict(version) from taken
-        except StorageError as failed:
-            self._settle(location, content, failed)
-        self._check_in_line(version, location, new, content)
-        self._hint(version)
-        self._known = new
-        delete_dropped_metadata(self._catalog.stores, None if base is None else base.metadata, new)
-        return TableState(self.identifier, new, location)
-
-    def _is_ours(self, location: str, content: bytes) -> bool:
-        """A client or proxy that repeats our request finds our own file in the way."""
-        try:
-            return self._store.read(location) == content
-        except FileNotFound:
-            return False
-
-    def _settle(self, location: str, content: bytes, failed: StorageError) -> None:
-        """After an error that does not say whether the file was written: what is there decides."""
-        try:
-            found = self._store.read(location)
-        except FileNotFound:
-            found = None
-        except StorageError as error:
-            failed.add_note(f"reading it back failed too: {error}")
-            found = None
-        if found == content:
-            return
-        if found is not None:
-            raise CommitConflict(
-                f"table {self.identifier}: another commit took {location}", table=self.identifier
-            ) from failed
-        raise CommitUnknown(
-            f"table {self.identifier}: {location} may or may not appear ({failed})", table=self.identifier
-        ) from failed
-
-    def _check_in_line(self, version: Version, location: str, new: TableMetadata, content: bytes) -> None:
-        """A version's file may be gone again (metadata clean-up, drop) and its name free, so a late writer can create an
-        old version. It counts only if it is the head or the head's ancestor."""
-        head = find_head(self._store, self._folder)
-        if head is not None and head.number == version.number:
-            return
-        if head is not None and head.number > version.number and self._is_parent_of_next(version, location, new):
-            return
-        if self._is_ours(location, content):
-            self._store.delete(location)
-        raise self._conflict(version)
-
-    def _is_parent_of_next(self, version: Version, location: str, new: TableMetadata) -> bool:
-        try:
-            following = read_metadata(self._store, join(self._folder, version.after().file_name))
-        except FileNotFound:
-            return False
-        return any(
-            entry.metadata_file == location and entry.timestamp_ms == new.last_updated_ms
-            for entry in following.metadata_log
-        )
-
-    def _hint(self, version: Version) -> None:
-        try:
-            write_hint(self._store, self._folder, version.number)
-        except StorageError:
-            return  # only a hint: readers look further
-
-    def _conflict(self, version: Version) -> CommitConflict:
-        return CommitConflict(
-            f"table {self.identifier}: another commit published version {version.number} first", table=self.identifier
-        )
-
-
-def _version_of(location: str) -> Version:
-    name = location.rpartition("/")[2]
-    number, _, suffix = name[1:].partition(".")
-    return Version(int(number), f".{suffix}")
+    def _no_views(self) -> UnsupportedFeature:
+        return unsupported(self._name, KIND, "keep views", "use a SQL catalog")

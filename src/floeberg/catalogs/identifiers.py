@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from floeberg.errors import InvalidInput
+
+_LEVEL: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 Namespace = tuple[str, ...]
 """From the outermost level in; the empty tuple is the catalog itself."""
@@ -31,35 +35,15 @@ def quote(part: str) -> str:
 def split_name(text: str) -> tuple[str, ...]:
     """The levels of a dotted name; backticks keep dots (`` db.`a.b` ``). Raises InvalidInput."""
     parts: list[str] = []
-    current = ""
-    quoted = at_start = False
     at = 0
-    at_start = True
-    while at < len(text):
-        char = text[at]
-        if quoted:
-            if char == "`" and text[at + 1 : at + 2] == "`":
-                current += "`"
-                at += 1
-            elif char == "`":
-                quoted = False
-            else:
-                current += char
-        elif char == "`" and at_start:
-            quoted = True
-        elif char == ".":
-            parts.append(current)
-            current, at_start = "", True
-            at += 1
-            continue
-        else:
-            current += char
-        at_start = False
-        at += 1
-    parts.append(current)
-    if quoted or any(not part for part in parts):
-        raise InvalidInput(f"{text!r} is no name; write levels as a.b.c, and in backticks what has a dot of its own")
-    return tuple(parts)
+    while (level := _LEVEL.match(text, at)) is not None:
+        parts.append(level[1].replace("``", "`") if level[1] is not None else level[2])
+        at = level.end() + 1
+        if level.end() == len(text):
+            return tuple(parts)
+        if text[level.end()] != ".":
+            break
+    raise InvalidInput(f"{text!r} is no name; write levels as a.b.c, and in backticks what has a dot of its own")
 
 
 def to_namespace(given: str | Sequence[str]) -> Namespace:
@@ -80,6 +64,11 @@ def to_identifier(given: str | Sequence[str] | Identifier) -> Identifier:
     return Identifier(parts[:-1], parts[-1])
 
 
-def _check(parts: Sequence[str], given: object) -> None:
-    if not parts or any(not part or "\0" in part for part in parts):
+def _check(parts: Sequence[object], given: object) -> None:
+    texts = [part for part in parts if isinstance(part, str) and part and "\0" not in part]
+    if not parts or len(texts) != len(parts):
         raise InvalidInput(f"{given!r} is no name: every level must be a text that is not empty")
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{given!r} is no name: it is no valid Unicode") from None

@@ -6,12 +6,14 @@ import threading
 from collections.abc import Collection, Mapping
 
 from floeberg.catalogs.identifiers import Identifier, Namespace
-from floeberg.catalogs.pointed import TABLE
+from floeberg.catalogs.pointer_rows import TABLE
 from floeberg.errors import TableAlreadyExists, TableNotFound, ViewAlreadyExists, ViewNotFound
 
 
 class MemoryRows:
     """Rows in a dict; atomic by a lock."""
+
+    keeps_views = True
 
     def __init__(self) -> None:
         self._pointers: dict[Identifier, tuple[str, str]] = {}
@@ -20,6 +22,9 @@ class MemoryRows:
 
     def __repr__(self) -> str:
         return f"MemoryRows({len(self._pointers)} pointers)"
+
+    def check_names(self, namespace: Namespace, name: str | None = None) -> None:
+        """Every name can be held."""
 
     def get(self, identifier: Identifier, kind: str) -> str | None:
         with self._lock:
@@ -45,10 +50,10 @@ class MemoryRows:
             self._pointers[identifier] = (kind, location)
             return True
 
-    def delete(self, identifier: Identifier, kind: str) -> bool:
+    def delete(self, identifier: Identifier, kind: str, *, expected: str | None = None) -> bool:
         with self._lock:
             found = self._pointers.get(identifier)
-            if found is None or found[0] != kind:
+            if found is None or found[0] != kind or (expected is not None and found[1] != expected):
                 return False
             del self._pointers[identifier]
             return True
@@ -67,6 +72,10 @@ class MemoryRows:
     def list(self, namespace: Namespace, kind: str) -> list[Identifier]:
         with self._lock:
             return [i for i, (found, _) in self._pointers.items() if found == kind and i.namespace == namespace]
+
+    def any_below(self, location: str) -> bool:
+        with self._lock:
+            return any(found.startswith(f"{location}/") for _, found in self._pointers.values())
 
     def namespaces(self) -> set[Namespace]:
         with self._lock:

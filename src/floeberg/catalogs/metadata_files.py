@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from floeberg.effects.protocols import Store
-from floeberg.errors import FloebergError, TableNotFound
+from floeberg.errors import FloebergError, StorageError, TableNotFound
 from floeberg.files.metadata_file import codec_of_name, decode_metadata_file, encode_metadata_file, suffix_of
 from floeberg.spec.limits import DEFAULT_LIMITS, Limits
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.metadata_json import parse_table_metadata, write_table_metadata
 from floeberg.spec.view_metadata import ViewMetadata, parse_view_metadata, write_view_metadata
+from floeberg.storage.guard import Roots
 from floeberg.storage.registry import Stores
 
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 COMPRESSION = "write.metadata.compression-codec"
+METADATA_PATH = "write.metadata.path"
+DATA_PATH = "write.data.path"
 
 
 def read_metadata(store: Store, location: str, *, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
     """The table metadata in a file, plain or gzip. Raises FileNotFound, MetadataCorrupt, LimitExceeded, UnsupportedFeature,
     each naming the file."""
-    data = decode_metadata_file(store.read(location), name=location, limits=limits)
+    return decode_metadata(store.read(location), location, limits=limits)
+
+
+def decode_metadata(content: bytes, location: str, *, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
+    """The table metadata in a file's bytes. Raises as `read_metadata`."""
+    data = decode_metadata_file(content, name=location, limits=limits)
     return parse_table_metadata(data, limits=limits, location=location)
 
 
@@ -45,37 +53,54 @@ def metadata_suffix(metadata: TableMetadata) -> str:
 
 def metadata_folder(metadata: TableMetadata) -> str:
     """Where a table's metadata files go."""
-    folder = metadata.properties.get("write.metadata.path") or f"{metadata.location.rstrip('/')}/metadata"
+    folder = metadata.properties.get(METADATA_PATH) or f"{metadata.location.rstrip('/')}/metadata"
     return folder.rstrip("/")
 
 
+def table_roots(metadata: TableMetadata) -> Roots:
+    """The folders that are a table's own: only in them may its files be deleted."""
+    own = [metadata.properties[key] for key in (DATA_PATH, METADATA_PATH) if metadata.properties.get(key)]
+    return Roots([metadata.location, *own])
+
+
 def delete_dropped_metadata(stores: Stores, base: TableMetadata | None, new: TableMetadata) -> None:
-    """After a commit: removes the metadata files that its log no longer names, where the table asks for it. Failing to is
-    no failure of the commit; orphan removal finds the rest."""
+    """After a commit: removes the metadata files that its log no longer names, oldest first, where the table asks for it.
+    Failing to is no failure of the commit; orphan removal finds the rest."""
     if base is None or new.properties.get(DELETE_AFTER_COMMIT, "false").lower() != "true":
         return
     kept = {entry.metadata_file for entry in new.metadata_log}
-    roots = (f"{new.location.rstrip('/')}/", f"{metadata_folder(new)}/")
-    for entry in base.metadata_log:
-        if entry.metadata_file in kept or not entry.metadata_file.startswith(roots):
-            continue
-        try:
-            stores.for_location(entry.metadata_file).delete(entry.metadata_file)
-        except FloebergError:
-            return
+    doomed = [entry.metadata_file for entry in base.metadata_log if entry.metadata_file not in kept]
+    try:
+        roots = table_roots(new)
+        for location in doomed:
+            if codec_of_name(location) is not None and roots.contains(location):
+                stores.for_location(location).delete(location)
+    except FloebergError:
+        return
+
+
+def discard(store: Store, location: str) -> None:
+    """Deletes a file that was written for nothing. Failing to hides no other error; orphan removal finds it."""
+    try:
+        store.delete(location)
+    except StorageError:
+        return
 
 
 def check_same_table(identifier: str, base: TableMetadata, found: TableMetadata) -> TableMetadata:
     """The metadata found by a refresh, if they are of the table that was loaded. Raises TableNotFound when another table
     has taken its name: a table's uuid never changes."""
-    if (
-        base.table_uuid is not None
-        and found.table_uuid is not None
-        and base.table_uuid.lower() != found.table_uuid.lower()
-    ):
+    if is_other_table(base, found):
         raise TableNotFound(
             f"table {identifier}: the table of this name is another one now (uuid {found.table_uuid}, was {base.table_uuid}); "
             "it was dropped and created anew: load it again",
             table=identifier,
         )
     return found
+
+
+def is_other_table(base: TableMetadata, found: TableMetadata) -> bool:
+    """Whether the uuids prove that these are two tables; v1 tables may have none."""
+    if base.table_uuid is None or found.table_uuid is None:
+        return False
+    return base.table_uuid.lower() != found.table_uuid.lower()

@@ -1,107 +1,61 @@
-"""Catalogs that keep one pointer a table: rows of (name → metadata file) that are swapped by compare-and-put.
-
-The metadata file is written first, under a name that carries a uuid; then the row is put if it still points where the
-commit began. SQL and in-memory catalogs differ only in where the rows are.
-"""
+"""Catalogs that keep one pointer a table or view. SQL and in-memory catalogs differ only in where the rows are."""
 
 from __future__ import annotations
 
-import re
+import hashlib
 from collections.abc import Collection, Mapping
-from typing import Final, Protocol
+from typing import Final
+from urllib.parse import quote as percent_encode
 
-from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView
+from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, shown_name, unsupported
 from floeberg.catalogs.identifiers import Identifier, Namespace
-from floeberg.catalogs.metadata_files import (
-    check_same_table,
-    delete_dropped_metadata,
-    encode_metadata,
-    encode_view_metadata,
-    metadata_folder,
-    metadata_suffix,
-    read_metadata,
-    read_view_metadata,
-)
+from floeberg.catalogs.metadata_files import read_metadata
+from floeberg.catalogs.pointed_views import PointedViews
+from floeberg.catalogs.pointer_rows import TABLE, VIEW, PointerRows
+from floeberg.catalogs.row_pointer import RowPointer
 from floeberg.commit.pointer import TableState
-from floeberg.effects.protocols import Effects, Store
+from floeberg.effects.protocols import Effects
 from floeberg.errors import (
+    CatalogError,
     CommitConflict,
-    CommitUnknown,
-    FileNotFound,
-    FloebergError,
     InvalidInput,
     NamespaceAlreadyExists,
     NamespaceNotFound,
+    PathEscape,
     TableAlreadyExists,
     TableNotFound,
-    Throttled,
     Unavailable,
     ViewAlreadyExists,
-    ViewNotFound,
 )
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.view_metadata import ViewMetadata
-from floeberg.storage.location import child
+from floeberg.storage.location import check_segment, join, parse_from_user
 from floeberg.storage.registry import Stores
 
-TABLE: Final = "TABLE"
-VIEW: Final = "VIEW"
-_NUMBERED: Final = re.compile(r"(\d{1,18})-[0-9a-fA-F-]{36}\.")
-
-
-class PointerRows(Protocol):
-    """Where the pointers are. Every method is one atomic step. Raises Throttled when it is proved that a change did not
-    take effect, Unavailable when that is not known."""
-
-    def get(self, identifier: Identifier, kind: str) -> str | None: ...
-
-    def kind_of(self, identifier: Identifier) -> str | None:
-        """TABLE or VIEW, when something of that name is there."""
-        ...
-
-    def insert(self, identifier: Identifier, kind: str, location: str) -> bool:
-        """False when something of that name is there."""
-        ...
-
-    def swap(self, identifier: Identifier, kind: str, *, expected: str, location: str) -> bool:
-        """False when the pointer is not the expected one (any more)."""
-        ...
-
-    def delete(self, identifier: Identifier, kind: str) -> bool: ...
-
-    def rename(self, source: Identifier, target: Identifier, kind: str) -> None:
-        """Raises TableNotFound/ViewNotFound and TableAlreadyExists/ViewAlreadyExists."""
-        ...
-
-    def list(self, namespace: Namespace, kind: str) -> list[Identifier]: ...
-
-    def namespaces(self) -> set[Namespace]:
-        """Every namespace that was created or holds something."""
-        ...
-
-    def namespace_properties(self, namespace: Namespace) -> dict[str, str]: ...
-
-    def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> bool: ...
-
-    def update_namespace(self, namespace: Namespace, *, set: Mapping[str, str], remove: Collection[str]) -> None: ...
-
-    def drop_namespace(self, namespace: Namespace) -> None: ...
-
-    def close(self) -> None: ...
+RESERVED_NAMESPACE_PROPERTY: Final = "exists"
+"""What the Java and PyIceberg catalogs store to make a namespace be there."""
+_MAX_ENCODED: Final = 180
 
 
 class PointedCatalog:
     """A catalog over pointer rows."""
 
-    capabilities = CatalogCapabilities(rename=True, views=True, namespace_properties=True, metadata_anywhere=True)
-
     def __init__(
-        self, name: str, *, warehouse: str | None, rows: PointerRows, stores: Stores, effects: Effects
+        self,
+        name: str,
+        *,
+        warehouse: str | None,
+        rows: PointerRows,
+        stores: Stores,
+        effects: Effects,
+        unique_locations: bool = False,
     ) -> None:
         self._name = name
         self._warehouse = warehouse
         self._stores = stores
         self._effects = effects
+        self._unique_locations = unique_locations
+        self._views = PointedViews(name, rows=rows, stores=stores, effects=effects)
         self.rows = rows
 
     def __repr__(self) -> str:
@@ -110,6 +64,17 @@ class PointedCatalog:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def capabilities(self) -> CatalogCapabilities:
+        return CatalogCapabilities(
+            rename=True,
+            views=self.rows.keeps_views,
+            namespace_properties=True,
+            register=True,
+            custom_location=True,
+            any_name=True,
+        )
 
     @property
     def effects(self) -> Effects:
@@ -122,22 +87,23 @@ class PointedCatalog:
     def close(self) -> None:
         self.rows.close()
 
-    def shown(self, parts: Identifier | Namespace) -> str:
-        """A name for messages."""
-        return f"{self._name}.{parts if isinstance(parts, Identifier) else '.'.join(parts)}"
+    def _shown(self, parts: Identifier | Namespace) -> str:
+        return shown_name(self._name, parts)
 
     # namespaces
 
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
+        self.rows.check_names(namespace)
+        self._check_properties(namespace, properties)
         if self.namespace_exists(namespace) or not self.rows.create_namespace(namespace, properties):
-            raise NamespaceAlreadyExists(f"namespace {self.shown(namespace)} is there already")
+            raise NamespaceAlreadyExists(f"namespace {self._shown(namespace)} is there already")
 
     def drop_namespace(self, namespace: Namespace) -> None:
         self._require(namespace)
         inside = [*self.rows.list(namespace, TABLE), *self.rows.list(namespace, VIEW)]
         if inside or self.list_namespaces(namespace):
             held = ", ".join(str(i) for i in inside[:5]) or "other namespaces"
-            raise InvalidInput(f"namespace {self.shown(namespace)} is not empty: it holds {held}")
+            raise InvalidInput(f"namespace {self._shown(namespace)} is not empty: it holds {held}; drop them first")
         self.rows.drop_namespace(namespace)
 
     def list_namespaces(self, parent: Namespace = ()) -> list[Namespace]:
@@ -148,7 +114,7 @@ class PointedCatalog:
 
     def namespace_exists(self, namespace: Namespace) -> bool:
         depth = len(namespace)
-        return any(found[:depth] == namespace for found in self.rows.namespaces())
+        return depth > 0 and any(found[:depth] == namespace for found in self.rows.namespaces())
 
     def namespace_properties(self, namespace: Namespace) -> dict[str, str]:
         self._require(namespace)
@@ -159,26 +125,43 @@ class PointedCatalog:
     ) -> None:
         self._require(namespace)
         if both := sorted({*set} & {*remove}):
-            raise InvalidInput(f"namespace {self.shown(namespace)}: set and removed at once: {', '.join(both)}")
+            raise InvalidInput(f"namespace {self._shown(namespace)}: set and removed at once: {', '.join(both)}")
+        self._check_properties(namespace, {**set, **dict.fromkeys(remove, "")})
         self.rows.update_namespace(namespace, set=set, remove=remove)
+
+    def _check_properties(self, namespace: Namespace, properties: Mapping[str, object]) -> None:
+        if RESERVED_NAMESPACE_PROPERTY in properties:
+            raise InvalidInput(
+                f"namespace {self._shown(namespace)}: the property {RESERVED_NAMESPACE_PROPERTY!r} is reserved"
+            )
+        for key, value in properties.items():
+            if not isinstance(value, str) or not key:
+                raise InvalidInput(
+                    f"namespace {self._shown(namespace)}: property {key!r} must be a text, not {value!r}"
+                )
 
     def _require(self, namespace: Namespace) -> None:
         if not self.namespace_exists(namespace):
             raise NamespaceNotFound(
-                f"namespace {self.shown(namespace)} does not exist; create_namespace makes it", namespace=namespace
+                f"namespace {self._shown(namespace)} does not exist; create_namespace makes it", namespace=namespace
             )
 
     # tables
 
     def default_location(self, identifier: Identifier) -> str:
-        properties = {} if not identifier.namespace else self.rows.namespace_properties(identifier.namespace)
-        if base := properties.get("location"):
-            return child(base, identifier.name)
-        if self._warehouse is None:
-            raise InvalidInput(f"catalog {self._name} has no warehouse; give table {identifier} a location")
-        location = self._warehouse
-        for level in (*identifier.namespace, identifier.name):
-            location = child(location, level)
+        """Below the namespace's `location`, or the warehouse. A folder that another table or view uses already (it was
+        renamed, or registered) is not given twice: what cleans up one would delete the other's files."""
+        self.rows.check_names(identifier.namespace, identifier.name)
+        base = self.rows.namespace_properties(identifier.namespace).get("location")
+        if base is None:
+            if self._warehouse is None:
+                raise InvalidInput(f"catalog {self._name} has no warehouse; give {identifier} a location")
+            base = self._warehouse
+            for level in identifier.namespace:
+                base = join(base, folder_name(level))
+        location = join(parse_from_user(base).text, folder_name(identifier.name))
+        if self._unique_locations or self.rows.any_below(location):
+            location = f"{location}-{self._effects.ids.uuid().hex}"
         return location
 
     def list_tables(self, namespace: Namespace) -> list[Identifier]:
@@ -189,50 +172,65 @@ class PointedCatalog:
         return self.rows.get(identifier, TABLE) is not None
 
     def create_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
-        self._require(identifier.namespace)
-        self._refuse_taken(identifier)
-        pointer = RowPointer(self, identifier)
-        location = pointer.write_file(metadata, base_location=None)
-        if not self.rows.insert(identifier, TABLE, location):
-            self._stores.for_location(location).delete(location)
-            self._refuse_taken(identifier)
-        return LoadedTable(pointer, TableState(pointer.identifier, metadata, location))
+        self._check_new(identifier)
+        pointer = self._pointer(identifier)
+        return LoadedTable(pointer, pointer.create(metadata))
 
     def register_table(self, identifier: Identifier, metadata_location: str) -> LoadedTable:
-        self._require(identifier.namespace)
-        self._refuse_taken(identifier)
+        self._check_new(identifier)
         metadata = read_metadata(self._stores.for_location(metadata_location), metadata_location)
+        pointer = self._pointer(identifier)
         if not self.rows.insert(identifier, TABLE, metadata_location):
             self._refuse_taken(identifier)
-        pointer = RowPointer(self, identifier)
+            raise TableAlreadyExists(f"{self._shown(identifier)} was created by someone else meanwhile")
         return LoadedTable(pointer, TableState(pointer.identifier, metadata, metadata_location))
 
     def load_table(self, identifier: Identifier) -> LoadedTable:
-        pointer = RowPointer(self, identifier)
+        pointer = self._pointer(identifier)
         return LoadedTable(pointer, pointer.refresh())
 
-    def drop_table(self, identifier: Identifier) -> TableState | None:
-        state: TableState | None = None
+    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
+        expected = None if only_if is None else only_if.metadata_location
         try:
-            state = RowPointer(self, identifier).refresh()
-        except TableNotFound:
-            raise
-        except FloebergError:
-            state = None  # a table whose metadata cannot be read can still be dropped
-        if not self.rows.delete(identifier, TABLE):
-            raise _no_table(self.shown(identifier))
-        return state
+            dropped = self.rows.delete(identifier, TABLE, expected=expected)
+        except Unavailable as failed:
+            raise CatalogError(
+                f"table {self._shown(identifier)}: it is not known whether it was dropped ({failed}); look before you try "
+                "again. No file was deleted",
+                table=self._shown(identifier),
+            ) from failed
+        if dropped:
+            return
+        if expected is not None and self.table_exists(identifier):
+            raise CommitConflict(f"table {self._shown(identifier)} was changed meanwhile")
+        raise TableNotFound(f"table {self._shown(identifier)} does not exist", table=self._shown(identifier))
 
     def rename_table(self, source: Identifier, target: Identifier) -> None:
+        self._rename(source, target, TABLE)
+
+    def _rename(self, source: Identifier, target: Identifier, kind: str) -> None:
+        self.rows.check_names(target.namespace, target.name)
         self._require(target.namespace)
-        self.rows.rename(source, target, TABLE)
+        if source == target and self.rows.kind_of(source) == kind:
+            return
+        self.rows.rename(source, target, kind)
+
+    def _pointer(self, identifier: Identifier) -> RowPointer:
+        return RowPointer(
+            identifier, self._shown(identifier), rows=self.rows, stores=self._stores, effects=self._effects
+        )
+
+    def _check_new(self, identifier: Identifier) -> None:
+        self.rows.check_names(identifier.namespace, identifier.name)
+        self._require(identifier.namespace)
+        self._refuse_taken(identifier)
 
     def _refuse_taken(self, identifier: Identifier) -> None:
         kind = self.rows.kind_of(identifier)
         if kind == TABLE:
-            raise TableAlreadyExists(f"table {self.shown(identifier)} is there already", table=str(identifier))
+            raise TableAlreadyExists(f"table {self._shown(identifier)} is there already", table=str(identifier))
         if kind == VIEW:
-            raise ViewAlreadyExists(f"{self.shown(identifier)} is there already, as a view", view=str(identifier))
+            raise ViewAlreadyExists(f"{self._shown(identifier)} is there already, as a view", view=str(identifier))
 
     # views
 
@@ -240,139 +238,43 @@ class PointedCatalog:
         self._require(namespace)
         return sorted(self.rows.list(namespace, VIEW))
 
+    def view_exists(self, identifier: Identifier) -> bool:
+        return self.rows.get(identifier, VIEW) is not None
+
     def create_view(self, identifier: Identifier, metadata: ViewMetadata) -> LoadedView:
-        self._require(identifier.namespace)
-        self._refuse_taken(identifier)
-        location = self._write_view(metadata)
-        if not self.rows.insert(identifier, VIEW, location):
-            self._stores.for_location(location).delete(location)
-            self._refuse_taken(identifier)
-        return LoadedView(identifier, metadata, location)
+        self._require_views()
+        self._check_new(identifier)
+        return self._views.create(identifier, metadata)
 
     def load_view(self, identifier: Identifier) -> LoadedView:
-        location = self.rows.get(identifier, VIEW)
-        if location is None:
-            raise ViewNotFound(f"view {self.shown(identifier)} does not exist", view=str(identifier))
-        return LoadedView(identifier, read_view_metadata(self._stores.for_location(location), location), location)
+        return self._views.load(identifier)
 
     def swap_view(self, base: LoadedView, new: ViewMetadata) -> LoadedView:
-        if base.metadata_location is None:
-            raise InvalidInput(f"view {self.shown(base.identifier)} was never published")
-        location = self._write_view(new)
-        if not self.rows.swap(base.identifier, VIEW, expected=base.metadata_location, location=location):
-            self._stores.for_location(location).delete(location)
-            raise CommitConflict(f"view {self.shown(base.identifier)}: another change came first")
-        return LoadedView(base.identifier, new, location)
+        self._require_views()
+        return self._views.swap(base, new)
 
     def drop_view(self, identifier: Identifier) -> None:
-        if not self.rows.delete(identifier, VIEW):
-            raise ViewNotFound(f"view {self.shown(identifier)} does not exist", view=str(identifier))
+        self._views.drop(identifier)
 
     def rename_view(self, source: Identifier, target: Identifier) -> None:
-        self._require(target.namespace)
-        self.rows.rename(source, target, VIEW)
+        self._require_views()
+        self._rename(source, target, VIEW)
 
-    def _write_view(self, metadata: ViewMetadata) -> str:
-        name = f"{metadata.current_version_id:05d}-{self._effects.ids.uuid()}.metadata.json"
-        location = f"{metadata.location.rstrip('/')}/metadata/{name}"
-        self._stores.for_location(location).write(location, encode_view_metadata(metadata))
-        return location
-
-
-class RowPointer:
-    """One table of a catalog of pointer rows."""
-
-    def __init__(self, catalog: PointedCatalog, identifier: Identifier) -> None:
-        self._catalog = catalog
-        self._identifier = identifier
-        self._known: TableMetadata | None = None
-        self.identifier = catalog.shown(identifier)
-
-    @property
-    def effects(self) -> Effects:
-        return self._catalog.effects
-
-    def store_for(self, location: str) -> Store:
-        return self._catalog.stores.for_location(location)
-
-    def refresh(self) -> TableState:
-        location = self._catalog.rows.get(self._identifier, TABLE)
-        if location is None:
-            raise _no_table(self.identifier)
-        metadata = self._read(location)
-        if self._known is not None:
-            check_same_table(self.identifier, self._known, metadata)
-        self._known = metadata
-        return TableState(self.identifier, metadata, location)
-
-    def _read(self, location: str) -> TableMetadata:
-        try:
-            return read_metadata(self.store_for(location), location)
-        except FileNotFound:
-            newer = self._catalog.rows.get(self._identifier, TABLE)
-            if newer is None or newer == location:
-                raise
-            return self._read(newer)  # the file was cleaned up after a newer commit
-
-    def swap(self, base: TableState, new: TableMetadata) -> TableState:
-        if base.metadata_location is None:
-            raise InvalidInput(f"table {self.identifier}: the state to build on was never published")
-        location = self.write_file(new, base_location=base.metadata_location)
-        try:
-            swapped = self._catalog.rows.swap(
-                self._identifier, TABLE, expected=base.metadata_location, location=location
+    def _require_views(self) -> None:
+        if not self.rows.keeps_views:
+            raise unsupported(
+                self._name,
+                "SQL",
+                "keep views in a database of schema V0",
+                "open it once with jdbc.schema-version=V1, which upgrades it",
             )
-        except Throttled as refused:
-            self.store_for(location).delete(location)
-            raise CommitConflict(
-                f"table {self.identifier}: the catalog refused for now: {refused}", table=self.identifier
-            ) from refused
-        except Unavailable as failed:
-            swapped = self._settle(base.metadata_location, location, failed)
-        if not swapped:
-            self.store_for(location).delete(location)
-            raise CommitConflict(f"table {self.identifier}: another commit came first", table=self.identifier)
-        self._known = new
-        delete_dropped_metadata(self._catalog.stores, base.metadata, new)
-        return TableState(self.identifier, new, location)
-
-    def _settle(self, expected: str, location: str, failed: Unavailable) -> bool:
-        """After an error that does not say whether the row was put: what it points at decides. The expected pointer still
-        being there proves nothing, because the change may yet arrive."""
-        try:
-            found = self._catalog.rows.get(self._identifier, TABLE)
-        except FloebergError as error:
-            failed.add_note(f"reading the pointer failed too: {error}")
-            found = expected
-        if found == location:
-            return True
-        if found is not None and found != expected and self._descends_from(found, location):
-            return True
-        if found is not None and found != expected:
-            return False
-        raise CommitUnknown(
-            f"table {self.identifier}: the catalog did not say whether {location} became current ({failed})",
-            table=self.identifier,
-        ) from failed
-
-    def _descends_from(self, found: str, location: str) -> bool:
-        log = read_metadata(self.store_for(found), found).metadata_log
-        return any(entry.metadata_file == location for entry in log)
-
-    def write_file(self, metadata: TableMetadata, *, base_location: str | None) -> str:
-        """Writes a metadata file under a name of its own."""
-        number = 0 if base_location is None else _number_of(base_location) + 1
-        name = f"{number:05d}-{self.effects.ids.uuid()}{metadata_suffix(metadata)}"
-        location = f"{metadata_folder(metadata)}/{name}"
-        self.store_for(location).write(location, encode_metadata(metadata, location))
-        return location
 
 
-def _number_of(location: str) -> int:
-    """The version in a metadata file's name; 0 where another writer named it otherwise."""
-    match = _NUMBERED.match(location.rpartition("/")[2])
-    return int(match[1]) if match else 0
-
-
-def _no_table(shown: str) -> TableNotFound:
-    return TableNotFound(f"table {shown} does not exist", table=shown)
+def folder_name(name: str) -> str:
+    """The folder of a name: the name itself where a folder can have it, otherwise its encoding with a part of its hash, so
+    that no two names share a folder."""
+    try:
+        return check_segment(name)
+    except PathEscape:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+        return f"{percent_encode(name, safe='').replace('.', '%2E')[:_MAX_ENCODED]}-{digest}"

@@ -2,40 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Final
 
-from floeberg.catalogs.base import LoadedTable
+from floeberg.catalogs.base import CatalogBackend, LoadedTable
+from floeberg.catalogs.identifiers import Identifier
+from floeberg.catalogs.metadata_files import table_roots
 from floeberg.commit.workspace import Workspace
-from floeberg.errors import InvalidInput
-from floeberg.spec.metadata import TableMetadata
-from floeberg.storage.guard import Roots
+from floeberg.errors import CommitConflict, FloebergError, InvalidInput, PathEscape, StorageError
+from floeberg.storage.location import parse
 
-GC_ENABLED = "gc.enabled"
+GC_ENABLED: Final = "gc.enabled"
+_MAX_TRIES: Final = 5
 
 
-def purge_files(table: LoadedTable, *, drop: Callable[[], object]) -> int:
-    """Drops the table and deletes every file that it refers to and that lies inside its folders; how many were deleted.
+def purge_table(catalog: CatalogBackend, identifier: Identifier) -> int:
+    """Drops a table and deletes every file that it refers to and that lies inside its folders; how many were deleted.
 
-    Files outside (shared, imported) are left alone. The list is made before the drop and the deletion comes after it: a
-    crash in between leaves orphans, never a table without files. Raises InvalidInput when gc.enabled is false.
+    Files outside (shared, imported) are left alone. The list is made before the drop and the deletion comes after it, and
+    the drop takes place only if the table still is what was listed: a crash in between leaves orphans, never a table
+    without files. Raises TableNotFound, InvalidInput when gc.enabled is false, StorageError when files were left.
     """
+    tries = 0
+    while True:
+        tries += 1
+        table = catalog.load_table(identifier)
+        doomed = _files_to_delete(table)
+        try:
+            catalog.drop_table(identifier, only_if=table.state)
+        except CommitConflict:
+            if tries == _MAX_TRIES:
+                raise
+            continue
+        _delete(table, doomed)
+        return len(doomed)
+
+
+def _files_to_delete(table: LoadedTable) -> list[str]:
     metadata = table.state.metadata
+    name = table.state.identifier
     if metadata.properties.get(GC_ENABLED, "true").lower() == "false":
         raise InvalidInput(
-            f"table {table.state.identifier}: gc.enabled is false, other tables may use its files; drop it without purge",
-            table=table.state.identifier,
+            f"table {name}: gc.enabled is false, other tables may use its files; drop it without purge", table=name
         )
-    roots = Roots([metadata.location, *_own_folders(metadata)])
-    doomed = sorted({location for location in _referenced(table) if roots.contains(location)})
-    drop()
+    if parse(metadata.location).path == "/":
+        raise PathEscape(f"table {name}: its location is a whole store, {metadata.location}; drop it without purge")
+    roots = table_roots(metadata)
+    try:
+        return sorted({location for location in _referenced(table) if roots.contains(location)})
+    except FloebergError as error:
+        error.add_note(f"table {name} was not dropped: its files could not be listed. Drop it without purge.")
+        raise
+
+
+def _delete(table: LoadedTable, doomed: list[str]) -> None:
+    failures: list[str] = []
     for location in doomed:
-        table.pointer.store_for(location).delete(location)
-    return len(doomed)
+        try:
+            table.pointer.store_for(location).delete(location)
+        except StorageError as error:
+            failures.append(str(error))
+    if failures:
+        raise StorageError(
+            f"table {table.state.identifier} is dropped, but {len(failures)} of its {len(doomed)} files could not be deleted: "
+            f"{failures[0]}",
+            table=table.state.identifier,
+            failures=failures,
+        )
+    _delete_empty_folders(table, doomed)
 
 
-def _own_folders(metadata: TableMetadata) -> list[str]:
-    keys = ("write.data.path", "write.metadata.path")
-    return [metadata.properties[key] for key in keys if key in metadata.properties]
+def _delete_empty_folders(table: LoadedTable, deleted: list[str]) -> None:
+    """Where a store has folders of their own, they go with their last file."""
+    root = table.state.metadata.location.rstrip("/")
+    folders = {root, f"{root}/data", f"{root}/metadata"}
+    for location in deleted:
+        folder = location.rpartition("/")[0]
+        while folder.startswith(f"{root}/"):
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    store = table.pointer.store_for(root)
+    for folder in sorted(folders, key=len, reverse=True):
+        store.delete_folder(folder)
 
 
 def _referenced(table: LoadedTable) -> Iterator[str]:

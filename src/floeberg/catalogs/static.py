@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from floeberg.catalogs.base import LoadedTable
-from floeberg.catalogs.metadata_files import read_metadata
+from floeberg.catalogs.metadata_files import check_same_table, read_metadata
 from floeberg.catalogs.versions import find_head
 from floeberg.commit.pointer import TableState
 from floeberg.effects.protocols import Capabilities, Effects, FileInfo, Store
-from floeberg.errors import TableNotFound, UnsupportedFeature
+from floeberg.errors import InvalidInput, TableNotFound, UnsupportedFeature
 from floeberg.files.metadata_file import codec_of_name
 from floeberg.spec.limits import DEFAULT_LIMITS, Limits
 from floeberg.spec.metadata import TableMetadata
+from floeberg.storage.input_file import local_path
 from floeberg.storage.location import join
 from floeberg.storage.registry import Stores
 from floeberg.storage.relocation import Relocation
+
+_NUMBER: Final = re.compile(r"[0-9]{1,18}")
 
 
 class StaticPointer:
@@ -34,6 +39,7 @@ class StaticPointer:
         self._stores = stores
         self._relocation = Relocation.of(relocate or {})
         self._limits = limits
+        self._known: TableMetadata | None = None
         self.effects = effects
         self.identifier = self._location
 
@@ -44,6 +50,9 @@ class StaticPointer:
     def refresh(self) -> TableState:
         location = self._metadata_location()
         metadata = read_metadata(self._stores.for_location(location), location, limits=self._limits)
+        if self._known is not None:
+            check_same_table(self.identifier, self._known, metadata)
+        self._known = metadata
         return TableState(self.identifier, metadata, location)
 
     def swap(self, base: TableState, new: TableMetadata) -> TableState:
@@ -69,7 +78,7 @@ class StaticPointer:
                 table=self._location,
             )
         if len(numbered) > 1 and numbered[-1][0] == numbered[-2][0]:
-            raise TableNotFound(
+            raise InvalidInput(
                 f"{self._location}: two metadata files have version {numbered[-1][0]}, and without a catalog it is not known "
                 "which is the table; name one of them",
                 table=self._location,
@@ -78,11 +87,12 @@ class StaticPointer:
 
 
 def _numbered_metadata(store: Store, folder: str) -> Iterator[tuple[int, str]]:
-    """`<V>-<uuid>.metadata.json` files, with their V."""
+    """`<V>-<uuid>.metadata.json` files directly in a folder, with their V."""
+    start = f"{folder.rstrip('/')}/"
     for info in store.list(folder):
-        name = info.location.rpartition("/")[2]
+        name = info.location.removeprefix(start)
         number = name.partition("-")[0]
-        if codec_of_name(name) is not None and number.isdigit():
+        if codec_of_name(name) is not None and _NUMBER.fullmatch(number):
             yield int(number), join(folder, name)
 
 
@@ -101,6 +111,10 @@ class RelocatedStore:
     def moved(self, location: str) -> str:
         """Where a recorded location is now."""
         return self._relocation.apply(location)
+
+    def local_path(self, location: str) -> str | None:
+        """Its path, when it is on this machine."""
+        return local_path(self._store, self.moved(location))
 
     def read(self, location: str, *, offset: int = 0, length: int | None = None) -> bytes:
         return self._store.read(self.moved(location), offset=offset, length=length)
