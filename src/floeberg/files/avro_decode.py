@@ -36,6 +36,9 @@ _SCALARS: Final[dict[str, type[pl.DataType]]] = {
     "string": pl.String,
     "fixed": pl.Binary,
 }
+_POLARS_ERRORS: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What polars raises on bytes that are no Avro: its decoder indexes before it checks, which is a panic and harmless."""
+
 _FASTAVRO_ERRORS: Final = (
     EOFError, ValueError, TypeError, IndexError, KeyError, OverflowError, AttributeError, ArithmeticError,
     pl.exceptions.PolarsError, pl.exceptions.PanicException,
@@ -70,7 +73,7 @@ def decode_columns(
     if decoder != "fastavro":
         try:
             frame = pl.read_avro(io.BytesIO(data), columns=list(wanted))
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        except _POLARS_ERRORS as error:
             if decoder == "polars" or len(body) > FALLBACK_BYTES:
                 raise ManifestCorrupt(f"the Avro records cannot be decoded ({error})") from error
     if frame is None:

@@ -17,7 +17,7 @@ GZIP_MAGIC: Final = b"\x1f\x8b"
 PLAIN_SUFFIX: Final = ".metadata.json"
 GZIP_SUFFIX: Final = ".gz.metadata.json"
 _OLD_GZIP_SUFFIX: Final = ".metadata.json.gz"
-_RATIO: Final = DecodeLimits(max_decoded_bytes=1 << 62, ratio_free_bytes=64 * 1024 * 1024)
+_RATIO: Final = DecodeLimits(max_decoded_bytes=1 << 62, max_ratio=100, ratio_free_bytes=64 * 1024 * 1024)
 
 
 def codec_of_name(name: str) -> str | None:
