@@ -49,6 +49,10 @@ class FilesOfSpec:
     partition_type: StructType
     frame: pl.DataFrame
 
+    def with_column(self, column: pl.Series) -> FilesOfSpec:
+        """The files with one column more."""
+        return FilesOfSpec(self.spec, self.partition_type, self.frame.with_columns(column))
+
 
 class ManifestReader:
     """Reads manifests of one table, with partition values as the schema of one scan types them."""

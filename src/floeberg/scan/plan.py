@@ -6,7 +6,7 @@ files by their partitions and metrics, deletes are joined; objects are made only
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_ as both
@@ -76,54 +76,83 @@ class _Pruned:
 
 
 class Planner:
-    """One filter, bound to one schema, over manifests of one table. `entries` chooses among their entries: by default
-    the live ones."""
+    """One filter, bound to one schema, over manifests of one table."""
 
-    def __init__(
-        self,
-        metadata: TableMetadata,
-        schema: Schema,
-        bound: Expression,
-        *,
-        reader: ManifestReader,
-        entries: pl.Expr = LIVE,
-    ) -> None:
+    def __init__(self, metadata: TableMetadata, schema: Schema, bound: Expression, *, reader: ManifestReader) -> None:
         self._metadata = metadata
         self._schema = schema
         self._bound = bound
         self._reader = reader
-        self._entries = entries
         self._tally = Tally(bound)
         self._projections: dict[int, Expression] = {}
 
     def plan(
-        self, manifests: Sequence[ManifestFile], *, with_metrics: bool = False, ignore_scheme: bool = False
+        self,
+        manifests: Sequence[ManifestFile],
+        *,
+        entries: pl.Expr = LIVE,
+        keep_metrics_of: frozenset[int] = frozenset(),
+        with_metrics: bool = False,
+        ignore_scheme: bool = False,
     ) -> ScanPlan:
-        """The files of the manifests, with the deletes of the manifests."""
-        data = self._possible([m for m in manifests if m.content is ManifestContent.DATA], self._tally.data)
-        deletes = self._possible([m for m in manifests if m.content is ManifestContent.DELETES], self._tally.deletes)
-        delete_parts = self._delete_parts(deletes) if data else []
-        index = DeleteIndex(delete_parts, self._schemas(), ignore_scheme=ignore_scheme)
-        parts = self._data_parts(data, metrics_of=index.equality_ids, with_metrics=with_metrics)
-        planned = [
-            FilesOfSpec(part.spec, part.partition_type, _without_metric_columns(part.frame).with_columns(lists))
-            for part, lists in zip(parts, index.match(parts), strict=True)
-        ]
-        plan = ScanPlan(
-            parts=planned,
-            deletes=[
-                FilesOfSpec(part.spec, part.partition_type, _without_metric_columns(part.frame))
-                for part in delete_parts
-            ],
+        """The chosen entries of the manifests of data, with the deletes of the manifests of deletes. The metric columns
+        of `keep_metrics_of` stay in the plan's frames."""
+        data = [manifest for manifest in manifests if manifest.content is ManifestContent.DATA]
+        deletes = [manifest for manifest in manifests if manifest.content is ManifestContent.DELETES]
+        delete_parts = self.delete_files(deletes)
+        index = self.delete_index(delete_parts, ignore_scheme=ignore_scheme)
+        metrics_of = index.equality_ids | keep_metrics_of
+        parts = self.data_files(data, entries=entries, metrics_of=metrics_of, with_metrics=with_metrics)
+        planned = [part.with_column(lists) for part, lists in zip(parts, index.match(parts), strict=True)]
+        return ScanPlan(
+            parts=[without_metric_columns(part, keep=keep_metrics_of) for part in planned],
+            deletes=[without_metric_columns(part) for part in delete_parts],
             schema=self._schema,
             filter=self._bound,
             explanation=self._tally.explanation(deletes_applied=_applied(planned)),
         )
-        return plan
 
-    def _schemas(self) -> list[Schema]:
+    def data_files(
+        self,
+        manifests: Sequence[ManifestFile],
+        *,
+        entries: pl.Expr = LIVE,
+        metrics_of: frozenset[int] = frozenset(),
+        with_metrics: bool = False,
+    ) -> list[FilesOfSpec]:
+        """The entries of data manifests that may hold rows for which the filter is true, with metric columns."""
+        asked = field_ids(self._bound)
+
+        def read(manifest: ManifestFile) -> _Pruned:
+            frame = self._reader.frame(manifest, metrics_of=asked | metrics_of, with_metrics=with_metrics)
+            pruned = self._in_partition(manifest, frame.filter(entries & _NO_INDEX))
+            return _by_metrics(pruned, conjuncts(self._bound), drop=asked - metrics_of)
+
+        possible = self._possible(manifests, self._tally.data, entries)
+        return self._counted(self._reader.in_parallel(read, possible), self._tally.data)
+
+    def delete_files(self, manifests: Sequence[ManifestFile], *, entries: pl.Expr = LIVE) -> list[FilesOfSpec]:
+        """The entries of delete manifests that may delete rows for which the filter is true, with the metric columns that
+        tell which data files they are for."""
+
+        def read(manifest: ManifestFile) -> _Pruned:
+            return self._in_partition(manifest, self._reader.frame(manifest, with_metrics=True).filter(entries))
+
+        possible = self._possible(manifests, self._tally.deletes, entries)
+        parts = self._counted(self._reader.in_parallel(read, possible), self._tally.deletes)
+        keys = {PATH_ID}.union(*(_distinct_ids(part.frame) for part in parts))
+        kept: list[FilesOfSpec] = []
+        for part in parts:
+            frame = with_metric_columns(part.frame, keys).drop(ALL_MAPS)
+            mask = _equality_mask(self._bound, frame)
+            self._tally.deletes.by_metrics += int((~mask).sum())
+            kept.append(replace(part, frame=frame.filter(mask)))
+        return kept
+
+    def delete_index(self, parts: Sequence[FilesOfSpec], *, ignore_scheme: bool = False) -> DeleteIndex:
+        """The index of delete files of this planner."""
         newest_first = sorted(self._metadata.schemas, key=lambda schema: schema.schema_id, reverse=True)
-        return [self._schema, *newest_first]
+        return DeleteIndex(parts, [self._schema, *newest_first], ignore_scheme=ignore_scheme)
 
     def _projection(self, spec: PartitionSpec) -> Expression:
         known = self._projections.get(spec.spec_id)
@@ -133,9 +162,13 @@ class Planner:
                 self._tally.projections[spec.spec_id] = str(known)
         return known
 
-    def _possible(self, manifests: Sequence[ManifestFile], counter: Counter) -> list[ManifestFile]:
-        """The manifests that their list does not rule out."""
-        counter.manifests = len(manifests)
+    def _possible(
+        self, manifests: Sequence[ManifestFile], counter: Counter, entries: pl.Expr
+    ) -> Sequence[ManifestFile]:
+        """The manifests that their list does not rule out; what it says is of live entries."""
+        counter.manifests += len(manifests)
+        if entries is not LIVE:
+            return manifests
         kept: list[ManifestFile] = []
         for manifest in manifests:
             if not manifest.may_have_live_files:
@@ -147,39 +180,9 @@ class Planner:
                 counter.skip(None if added is None or existing is None else added + existing)
         return kept
 
-    def _data_parts(
-        self, manifests: Sequence[ManifestFile], *, metrics_of: frozenset[int], with_metrics: bool
-    ) -> list[FilesOfSpec]:
-        asked = field_ids(self._bound)
-
-        def read(manifest: ManifestFile) -> _Pruned:
-            frame = self._reader.frame(manifest, metrics_of=asked | metrics_of, with_metrics=with_metrics)
-            pruned = self._in_partition(manifest, frame)
-            return _by_metrics(pruned, conjuncts(self._bound), drop=asked - metrics_of)
-
-        parts = self._reader.in_parallel(read, manifests)
-        return self._counted(parts, self._tally.data)
-
-    def _delete_parts(self, manifests: Sequence[ManifestFile]) -> list[FilesOfSpec]:
-        """Delete files that may delete rows that the filter keeps, with the metrics that tell which files they are for."""
-
-        def read(manifest: ManifestFile) -> _Pruned:
-            return self._in_partition(manifest, self._reader.frame(manifest, with_metrics=True))
-
-        parts = self._counted(self._reader.in_parallel(read, manifests), self._tally.deletes)
-        keys = {PATH_ID}.union(*(_distinct_ids(part.frame) for part in parts))
-        kept: list[FilesOfSpec] = []
-        for part in parts:
-            frame = with_metric_columns(part.frame, keys).drop(ALL_MAPS)
-            mask = _equality_mask(self._bound, frame)
-            self._tally.deletes.by_metrics += int((~mask).sum())
-            kept.append(FilesOfSpec(part.spec, part.partition_type, frame.filter(mask)))
-        return kept
-
     def _in_partition(self, manifest: ManifestFile, frame: pl.DataFrame) -> _Pruned:
         """The entries whose partition may hold matching rows."""
         spec = self._reader.spec(manifest)
-        frame = frame.filter(self._entries & _NO_INDEX)
         _refuse_encrypted(frame)
         live = frame.height
         reasons = []
@@ -252,8 +255,12 @@ def _filtered(frame: pl.DataFrame, masks: Sequence[pl.Series]) -> pl.DataFrame:
     return frame if mask.all() else frame.filter(mask)
 
 
-def _without_metric_columns(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.drop([name for name in frame.columns if "." in name])
+def without_metric_columns(part: FilesOfSpec, *, keep: Collection[int] = ()) -> FilesOfSpec:
+    """The files without the columns that only planning needs."""
+    kept = set(metric_names(keep))
+    return replace(
+        part, frame=part.frame.drop([name for name in part.frame.columns if "." in name and name not in kept])
+    )
 
 
 def _applied(parts: Sequence[FilesOfSpec]) -> int:

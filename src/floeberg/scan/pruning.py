@@ -55,7 +55,8 @@ def metrics_mask(expression: Expression, frame: pl.DataFrame) -> pl.Series:
         raise InvalidInput(f"{node} is not bound to a schema: bind it before metrics are evaluated")
 
     not_empty: pl.Series = frame.get_column("record_count") != 0
-    return _folded(expression, leaf) & not_empty
+    kept: pl.Series = _folded(expression, leaf) & not_empty
+    return kept
 
 
 def partition_mask(projection: Expression, frame: pl.DataFrame) -> pl.Series:
@@ -75,13 +76,14 @@ def partition_mask(projection: Expression, frame: pl.DataFrame) -> pl.Series:
 
 
 def _folded(expression: Expression, leaf: Callable[[Expression], pl.Series]) -> pl.Series:
-    return fold(
+    mask: pl.Series = fold(
         expression,
         leaf=leaf,
         every=lambda masks: reduce(both, masks),
         some=lambda masks: reduce(either, masks),
-        negate=lambda mask: ~mask,
+        negate=lambda one: ~one,
     )
+    return mask
 
 
 def _constant(value: bool, length: int) -> pl.Series:

@@ -41,8 +41,8 @@ class ScanPlan(Sequence[FileScanTask]):
         self.schema = schema
         self.filter = filter
         self.explanation = explanation
-        self._deletes = _Deletes(deletes)
-        self._residuals: dict[int, _ResidualsOfSpec] = {}
+        self._deletes = DeletesByNumber(deletes)
+        self._residuals: dict[int, ResidualsOfSpec] = {}
 
     def __len__(self) -> int:
         return sum(part.frame.height for part in self.parts)
@@ -91,7 +91,7 @@ class ScanPlan(Sequence[FileScanTask]):
 
     @property
     def has_deletes(self) -> bool:
-        return any(bool(part.frame.get_column("deletes").list.len().any()) for part in self.parts)
+        return any(bool(part.frame.get_column("deletes").list.len().gt(0).any()) for part in self.parts)
 
     def residual(self, part: FilesOfSpec, partition: tuple[object, ...]) -> Expression:
         """What is left to ask of the rows of a partition."""
@@ -99,7 +99,7 @@ class ScanPlan(Sequence[FileScanTask]):
             return self.filter
         known = self._residuals.get(part.spec.spec_id)
         if known is None:
-            known = _ResidualsOfSpec(Residuals(part.spec, self.schema, self.filter))
+            known = ResidualsOfSpec(Residuals(part.spec, self.schema, self.filter))
             self._residuals[part.spec.spec_id] = known
         return known.of(partition)
 
@@ -122,7 +122,7 @@ class ScanPlan(Sequence[FileScanTask]):
             )
 
 
-class _ResidualsOfSpec:
+class ResidualsOfSpec:
     """Each distinct partition's residual is worked out once."""
 
     def __init__(self, residuals: Residuals) -> None:
@@ -137,7 +137,7 @@ class _ResidualsOfSpec:
         return known
 
 
-class _Deletes:
+class DeletesByNumber:
     """The delete files of a plan by number; objects are made at first use."""
 
     def __init__(self, parts: Sequence[FilesOfSpec]) -> None:
