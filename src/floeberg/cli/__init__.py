@@ -1,0 +1,1 @@
+"""The `floeberg` command, one file for each of its commands."""

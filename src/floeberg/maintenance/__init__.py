@@ -1,0 +1,1 @@
+"""Keeping tables healthy."""

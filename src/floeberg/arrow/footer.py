@@ -1,0 +1,89 @@
+"""What a data file says of itself without its rows being read: how many there are, and the bounds of its columns."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import fastavro
+import pyarrow.orc as orc
+
+from floeberg.arrow.file_schema import file_fields, has_ids, resolve_ids
+from floeberg.arrow.io import open_source, reading
+from floeberg.arrow.read_parquet import open_parquet
+from floeberg.arrow.row_groups import row_group_as_data_file
+from floeberg.effects.protocols import Store
+from floeberg.errors import UnsupportedFeature
+from floeberg.spec.data_file import DataFile, FileFormat
+from floeberg.spec.name_mapping import NameMapping
+from floeberg.spec.schema import Schema
+from floeberg.spec.values import from_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Footer:
+    """Rows of a file, and by column id what its footer proves of columns: a count or bound is there only when every row
+    group has it. Bounds are physical values."""
+
+    record_count: int
+    null_value_counts: Mapping[int, int] = field(default_factory=dict)
+    least: Mapping[int, Any] = field(default_factory=dict)
+    greatest: Mapping[int, Any] = field(default_factory=dict)
+
+
+def read_footer(store: Store, file: DataFile, schema: Schema, *, name_mapping: NameMapping | None = None) -> Footer:
+    """The footer of a file, of columns of the schema. Of ORC and Avro files only the number of rows is told.
+
+    Raises DataFileCorrupt, FileNotFound, UnsupportedFeature.
+    """
+    match file.file_format:
+        case FileFormat.PARQUET:
+            return _parquet(store, file.file_path, schema, name_mapping)
+        case FileFormat.ORC:
+            with reading(file.file_path):
+                return Footer(record_count=orc.ORCFile(open_source(store, file.file_path)).nrows)
+        case FileFormat.AVRO:
+            data = store.read(file.file_path)
+            with reading(file.file_path):
+                return Footer(record_count=sum(block.num_records for block in fastavro.block_reader(io.BytesIO(data))))
+    raise UnsupportedFeature(f"{file.file_path}: rows are not stored in {file.file_format} files")
+
+
+def _parquet(store: Store, location: str, schema: Schema, name_mapping: NameMapping | None) -> Footer:
+    file = open_parquet(store, location)
+    with reading(location):
+        fields = file_fields(file.schema_arrow, location=location)
+        if not has_ids(fields) and name_mapping is None:
+            return Footer(record_count=file.metadata.num_rows)
+        fields = resolve_ids(fields, location=location, name_mapping=name_mapping)
+        primitive = [i for i, column in schema.by_id.items() if column.type.is_primitive]
+        groups = [
+            row_group_as_data_file(file.metadata.row_group(number), fields, schema, primitive)
+            for number in range(file.metadata.num_row_groups)
+        ]
+
+    def value(field_id: int, bound: bytes) -> Any:
+        return from_bytes(schema.by_id[field_id].type, bound)
+
+    return Footer(
+        record_count=file.metadata.num_rows,
+        null_value_counts=_of_all([group.null_value_counts or {} for group in groups], sum),
+        least=_of_all([_values(group.lower_bounds, value) for group in groups], min),
+        greatest=_of_all([_values(group.upper_bounds, value) for group in groups], max),
+    )
+
+
+def _values(bounds: Mapping[int, bytes] | None, value: Callable[[int, bytes], Any]) -> dict[int, Any]:
+    return {field_id: value(field_id, bound) for field_id, bound in (bounds or {}).items()}
+
+
+def _of_all(
+    groups: list[Mapping[int, Any]] | list[dict[int, Any]], combine: Callable[[list[Any]], Any]
+) -> dict[int, Any]:
+    """What every row group has, combined."""
+    if not groups:
+        return {}
+    common = set.intersection(*(set(group) for group in groups))
+    return {field_id: combine([group[field_id] for group in groups]) for field_id in sorted(common)}

@@ -1,0 +1,183 @@
+"""Checks a table: that every file it refers to is there and is what the metadata say. Nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Final, TypeVar
+
+from floeberg.errors import FileNotFound, FloebergError
+from floeberg.files.manifest import read_manifest
+from floeberg.maintenance.check_files import FileChecker
+from floeberg.maintenance.check_report import CheckReport, Findings, Problem
+from floeberg.maintenance.check_snapshot import SnapshotChecker
+from floeberg.scan.manifest_frames import ManifestReader, StoreFor
+from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.name_mapping import NameMapping, parse_name_mapping
+from floeberg.spec.snapshots import Snapshot
+
+T = TypeVar("T")
+Progress = Callable[[str, int], None]
+"""Told what is being looked at, and how many of it are done."""
+
+THREADS: Final = 8
+_AHEAD: Final = 256
+_NAME_MAPPING: Final = "schema.name-mapping.default"
+
+
+def check_table(
+    metadata: TableMetadata,
+    store_for: StoreFor,
+    *,
+    name: str | None = None,
+    snapshot_ids: Iterable[int] | None = None,
+    read_footers: bool = True,
+    progress: Progress | None = None,
+) -> CheckReport:
+    """Looks at every file that the snapshots refer to (all of them, or those named), and at how the files of the current
+    snapshot and of each branch and tag (or those named) fit together.
+
+    `read_footers=False` only asks whether files are there and how long they are. What is found goes into the report;
+    raised is only SnapshotNotFound for what was asked.
+    """
+    checker = _TableChecker(metadata, store_for, read_footers=read_footers, progress=progress or (lambda *_: None))
+    wanted = None if snapshot_ids is None else [metadata.snapshot(snapshot_id) for snapshot_id in snapshot_ids]
+    checker.run(list(metadata.snapshots) if wanted is None else wanted, _heads(metadata) if wanted is None else wanted)
+    return checker.findings.report(name or metadata.location)
+
+
+def _heads(metadata: TableMetadata) -> list[Snapshot]:
+    """The snapshots that people read: the current one and those of branches and tags."""
+    ids = dict.fromkeys((metadata.current_snapshot_id, *(ref.snapshot_id for ref in metadata.refs.values())))
+    return [found for wanted in ids if wanted is not None and (found := metadata.find_snapshot(wanted)) is not None]
+
+
+class _TableChecker:
+    def __init__(self, metadata: TableMetadata, store_for: StoreFor, *, read_footers: bool, progress: Progress) -> None:
+        self.findings = Findings()
+        self._metadata = metadata
+        self._store_for = store_for
+        self._read_footers = read_footers
+        self._progress = progress
+        self._reader = ManifestReader(metadata, metadata.current_schema, store_for)
+
+    def run(self, snapshots: Sequence[Snapshot], heads: Sequence[Snapshot]) -> None:
+        self._check_other_files()
+        manifests = list(self._manifests(snapshots))
+        checker = FileChecker(
+            self._store_for,
+            self._metadata.current_schema,
+            self._name_mapping(),
+            read_footers=self._read_footers,
+        )
+        for done, found in enumerate(_in_parallel(checker.check, self._files(manifests)), 1):
+            self.findings.take(found)
+            self._progress("files", done)
+        whole = SnapshotChecker(self._metadata, self._store_for, read_deletes=self._read_footers)
+        for done, snapshot in enumerate(heads, 1):
+            self.findings.take(whole.check(snapshot))
+            self._progress("snapshots", done)
+
+    def _check_other_files(self) -> None:
+        """Old metadata files and statistics: nothing is lost without them."""
+        for entry in self._metadata.metadata_log:
+            self._check_side_file(entry.metadata_file, None, "metadata log")
+        for statistics in self._metadata.statistics:
+            self._check_side_file(statistics.statistics_path, statistics.file_size_in_bytes, "statistics")
+        for partition in self._metadata.partition_statistics:
+            self._check_side_file(partition.statistics_path, partition.file_size_in_bytes, "partition statistics")
+
+    def _check_side_file(self, path: str, size_bytes: int | None, what: str) -> None:
+        try:
+            found = self._store_for(path).size(path)
+        except FileNotFound:
+            self.findings.warn(Problem.MISSING_FILE, path, f"is not there ({what})")
+        except FloebergError as error:
+            self.findings.warn(Problem.UNREADABLE, path, f"{error} ({what})")
+        else:
+            if size_bytes is not None and found != size_bytes:
+                self.findings.warn(
+                    Problem.WRONG_SIZE, path, f"has {found} bytes, the metadata say {size_bytes} ({what})"
+                )
+
+    def _manifests(self, snapshots: Sequence[Snapshot]) -> Iterator[ManifestFile]:
+        """The manifests of the snapshots, each once."""
+        seen: set[str] = set()
+        for done, snapshot in enumerate(snapshots, 1):
+            self._progress("manifest lists", done)
+            self.findings.counted["snapshots"] += 1
+            try:
+                listed = self._reader.manifests(snapshot)
+            except FloebergError as error:
+                self._unreadable(snapshot.manifest_list or self._metadata.location, error)
+                continue
+            for manifest in listed:
+                if manifest.manifest_path not in seen:
+                    seen.add(manifest.manifest_path)
+                    yield manifest
+
+    def _files(self, manifests: Sequence[ManifestFile]) -> Iterator[DataFile]:
+        """The live files of the manifests, each once."""
+        seen: set[tuple[str, int | None]] = set()
+        for done, manifest in enumerate(manifests, 1):
+            self._progress("manifests", done)
+            self.findings.counted["manifests"] += 1
+            for entry in self._entries(manifest):
+                if entry.status is EntryStatus.DELETED or entry.data_file.identity in seen:
+                    continue
+                seen.add(entry.data_file.identity)
+                is_data = entry.data_file.content is FileContent.DATA
+                self.findings.counted["data_files" if is_data else "delete_files"] += 1
+                yield entry.data_file
+
+    def _entries(self, manifest: ManifestFile) -> list[ManifestEntry]:
+        path = manifest.manifest_path
+        try:
+            data = self._store_for(path).read(path)
+            partition_type = self._reader.partition_type(self._reader.spec(manifest))
+            entries = read_manifest(data, manifest, partition_type=partition_type)
+        except FloebergError as error:
+            self._unreadable(path, error)
+            return []
+        if len(data) != manifest.manifest_length:
+            self.findings.error(
+                Problem.WRONG_SIZE, path, f"has {len(data)} bytes, its manifest list says {manifest.manifest_length}"
+            )
+        self._check_counts(manifest, entries)
+        return entries
+
+    def _check_counts(self, manifest: ManifestFile, entries: Sequence[ManifestEntry]) -> None:
+        for status in EntryStatus:
+            of_status = [entry.data_file.record_count for entry in entries if entry.status is status]
+            for what, count in (("files", len(of_status)), ("rows", sum(of_status))):
+                stated = getattr(manifest, f"{status.name.lower()}_{what}_count")
+                if stated is not None and stated != count:
+                    self.findings.error(
+                        Problem.WRONG_COUNT, manifest.manifest_path,
+                        f"has {count} {status.name.lower()} {what}, its manifest list says {stated}",
+                    )  # fmt: skip
+
+    def _unreadable(self, path: str, error: FloebergError) -> None:
+        if isinstance(error, FileNotFound):
+            self.findings.error(Problem.MISSING_FILE, path, "is not there")
+        else:
+            self.findings.error(Problem.UNREADABLE, path, str(error).removeprefix(f"manifest {path}: "))
+
+    def _name_mapping(self) -> NameMapping | None:
+        stated = self._metadata.properties.get(_NAME_MAPPING)
+        if stated is None:
+            return None
+        try:
+            return parse_name_mapping(stated)
+        except FloebergError as error:
+            self.findings.error(Problem.UNREADABLE, self._metadata.location, f"table property {_NAME_MAPPING}: {error}")
+            return None
+
+
+def _in_parallel(action: Callable[[DataFile], T], files: Iterator[DataFile]) -> Iterator[T]:
+    """The action's results in order, a bounded number of files ahead."""
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="floeberg-check") as executor:
+        while ahead := list(islice(files, _AHEAD)):
+            yield from executor.map(action, ahead)
