@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from floeberg.commit.history import APPEND
 from floeberg.commit.operation import Target
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.workspace import Workspace
@@ -24,15 +25,18 @@ class Append:
     merge: bool = True
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
-        for file in self.files:
-            if file.content is not FileContent.DATA:
-                raise InvalidInput(
-                    f"table {workspace.identifier}: an append takes data files, {file.file_path} holds deletes"
-                )
+        only_data(self.files, workspace.identifier, what="an append")
         return produce_snapshot(
             base,
             workspace,
             key=self,
             target=self.target,
-            change=SnapshotChange(added=self.files, operation="append", merge=self.merge),
+            change=SnapshotChange(operation=APPEND, added=self.files, merge=self.merge),
         )
+
+
+def only_data(files: Sequence[DataFile], identifier: str, *, what: str) -> None:
+    """Raises InvalidInput when one of the files holds deletes."""
+    for file in files:
+        if file.content is not FileContent.DATA:
+            raise InvalidInput(f"table {identifier}: {what} takes data files, {file.file_path} holds deletes")

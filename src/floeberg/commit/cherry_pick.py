@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from floeberg.commit.filtering import Removal
-from floeberg.commit.history import concurrent_changes
+from floeberg.commit.history import APPEND, OVERWRITE, concurrent_changes
 from floeberg.commit.operation import Target
+from floeberg.commit.partitions import PartitionSet
 from floeberg.commit.producer import SnapshotChange, branch_head, produce_snapshot, snapshot_updates
-from floeberg.commit.validations import matching_partitions, no_added_data_files, no_added_delete_files
+from floeberg.commit.replace_partitions import REPLACE_PARTITIONS
+from floeberg.commit.validations import data_files_exist, no_added_data_files, no_added_delete_files
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import SnapshotNotFound, ValidationConflict
 from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent
@@ -41,11 +43,11 @@ class CherryPick:
         if wap_id := source.summary.get(WAP_ID):
             summary[PUBLISHED_WAP_ID] = wap_id
         target = replace(self.target, summary=summary)
-        if source.operation == "append":
-            change = SnapshotChange(added=added, operation="append")
-        elif source.operation == "overwrite" and source.summary.get("replace-partitions") == "true":
+        if source.operation == APPEND:
+            change = SnapshotChange(added=added, operation=APPEND)
+        elif source.operation == OVERWRITE and source.summary.get(REPLACE_PARTITIONS) == "true":
             change = self._replayed_overwrite(base, source, added, workspace)
-            target = replace(target, summary={"replace-partitions": "true", **summary})
+            target = replace(target, summary={REPLACE_PARTITIONS: "true", **summary})
         else:
             raise ValidationConflict(
                 f"table {workspace.identifier}: cannot cherry-pick snapshot {source.snapshot_id}: a snapshot of operation "
@@ -60,18 +62,18 @@ class CherryPick:
     def _replayed_overwrite(
         self, base: TableMetadata, source: Snapshot, added: list[DataFile], workspace: Workspace
     ) -> SnapshotChange:
+        """The overwrite of the source, if its partitions are as the source found them."""
         removed = _files_of(source, base, workspace, EntryStatus.DELETED)
-        partitions = frozenset((file.spec_id, file.partition) for file in (*added, *removed))
+        paths = {file.file_path for file in removed}
+        partitions = PartitionSet.of([*added, *removed])
         changes = concurrent_changes(
             base, workspace, branch=self.target.branch, starting_snapshot_id=source.parent_snapshot_id
         )
-        no_added_data_files(changes, matching_partitions(partitions), what="the cherry-picked overwrite")
-        no_added_delete_files(changes, matching_partitions(partitions), what="the cherry-picked overwrite")
-        return SnapshotChange(
-            added=added,
-            removed_data=Removal(files=frozenset(file.identity for file in removed)),
-            operation="overwrite",
-        )
+        what = "the cherry-picked overwrite"
+        data_files_exist(changes, lambda file: file.file_path in paths, what=f"{what} replaces")
+        no_added_data_files(changes, partitions.holds, what=what)
+        no_added_delete_files(changes, partitions.holds, what=what)
+        return SnapshotChange(added=added, removed_data=Removal.of(removed), operation=OVERWRITE)
 
 
 def find_staged(base: TableMetadata, wap_id: str, *, identifier: str) -> Snapshot:

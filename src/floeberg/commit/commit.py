@@ -34,22 +34,20 @@ def commit_operations(
     """Puts any number of operations into one commit: all of them or none.
 
     Raises CommitConflict when others always came first, ValidationConflict when what came first contradicts an operation,
-    CommitUnknown when it is not known whether the commit took effect. Metadata files written for attempts that were proved
-    rejected are removed; after CommitUnknown nothing is.
+    CommitUnknown when it is not known whether the commit took effect. Manifests and lists written for attempts that were
+    proved rejected are removed; after CommitUnknown nothing is.
     """
     workspace = Workspace(pointer, engine_summary=engine_summary)
-    made: list[Snapshot] = []
+    made: tuple[Snapshot, ...] = ()
     swapping = False
 
     def replay(state: TableState, attempt_number: int) -> Attempt:
-        nonlocal swapping
+        nonlocal swapping, made
         swapping = False
         workspace.attempt_number = attempt_number
-        updates = _replay(state, operations, workspace)
-        made[:] = [update.snapshot for update in updates.all if isinstance(update, AddSnapshot)]
-        lists = {snapshot.manifest_list for snapshot in made}
+        metadata, made = _replay(state, operations, workspace)
         swapping = True
-        return Attempt(updates.metadata, lambda metadata: _landed(metadata, made, lists))
+        return _attempt(state, metadata, made)
 
     try:
         state = commit_with_retries(pointer, base, replay)
@@ -59,32 +57,39 @@ def commit_operations(
             workspace.clean_up(keep=None)
         raise
     workspace.clean_up(keep=state.metadata)
-    return Committed(state, tuple(made))
+    return Committed(state, made)
 
 
-@dataclass(frozen=True, slots=True)
-class _Replayed:
-    metadata: TableMetadata
-    all: tuple[MetadataUpdate, ...]
-
-
-def _replay(state: TableState, operations: Sequence[Operation], workspace: Workspace) -> _Replayed:
+def _replay(
+    state: TableState, operations: Sequence[Operation], workspace: Workspace
+) -> tuple[TableMetadata, tuple[Snapshot, ...]]:
+    """The operations one after the other, each on what the ones before it made; and all their updates as one step, so
+    that no state in between enters the table's history."""
+    steps: list[list[MetadataUpdate]] = []
     metadata = state.metadata
-    everything: list[MetadataUpdate] = []
+    now_ms = workspace.now_ms()
     for operation in operations:
-        updates = operation.updates(metadata, workspace)
+        updates = list(operation.updates(metadata, workspace))
         if updates:
-            # Only the first step leaves the base's file behind: the steps after it have none of their own.
-            left = state.metadata_location if metadata is state.metadata else None
-            metadata = apply_updates(metadata, updates, now_ms=workspace.now_ms(), base_metadata_location=left)
-            everything += updates
-    return _Replayed(metadata, tuple(everything))
+            steps.append(updates)
+            metadata = apply_updates(metadata, updates, now_ms=now_ms, base_metadata_location=state.metadata_location)
+    everything = [update for updates in steps for update in updates]
+    if len(steps) > 1:
+        metadata = apply_updates(
+            state.metadata, everything, now_ms=now_ms, base_metadata_location=state.metadata_location
+        )
+    return metadata, tuple(update.snapshot for update in everything if isinstance(update, AddSnapshot))
 
 
-def _landed(metadata: TableMetadata, made: Sequence[Snapshot], lists: set[str | None]) -> bool:
-    """Whether the table holds the snapshots of an attempt. The manifest list's name, which carries a uuid, tells ours from
-    another's that drew the same snapshot id."""
-    if not made:
-        return False
-    found = [metadata.find_snapshot(snapshot.snapshot_id) for snapshot in made]
-    return all(snapshot is not None and snapshot.manifest_list in lists for snapshot in found)
+def _attempt(base: TableState, metadata: TableMetadata, made: tuple[Snapshot, ...]) -> Attempt:
+    lists = {snapshot.manifest_list for snapshot in made}
+
+    def landed_in(state: TableState) -> bool:
+        """Whether the table holds the snapshots of this attempt. The manifest list's name, which carries a uuid, tells
+        ours from another's that drew the same snapshot id. A change without a snapshot shows only as a whole."""
+        if not made:
+            return state.metadata == metadata and state.metadata_location != base.metadata_location
+        found = [state.metadata.find_snapshot(snapshot.snapshot_id) for snapshot in made]
+        return all(snapshot is not None and snapshot.manifest_list in lists for snapshot in found)
+
+    return Attempt(metadata, tuple(snapshot.snapshot_id for snapshot in made), landed_in)

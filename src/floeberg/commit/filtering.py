@@ -3,18 +3,20 @@ kept as they are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from floeberg.commit.manifests import manifest_without
 from floeberg.commit.matching import FileMatcher
+from floeberg.commit.partitions import PartitionSet
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.expr.nodes import Expression
-from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
+from floeberg.spec.data_file import DataFile, FileContent, ManifestEntry, ManifestFile
 from floeberg.spec.metadata import TableMetadata
 
 FileIdentity = tuple[str, int | None]
-PartitionKey = tuple[int, tuple[object, ...]]
+SHOWN_FILES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,14 +24,30 @@ class Removal:
     """What to take out: files by identity, whole partitions, or every file whose rows all match an expression."""
 
     files: frozenset[FileIdentity] = frozenset()
-    partitions: frozenset[PartitionKey] = frozenset()
+    file_partitions: PartitionSet = PartitionSet()
+    """Where `files` lie, so that other manifests need not be read."""
+    partitions: PartitionSet = PartitionSet()
     row_filter: Expression | None = None
     missing_is_error: bool = True
     """Whether a file of `files` that is not there is a conflict."""
+    refuse_all: bool = False
+    """Whether finding anything to remove is a conflict (an overwrite that must only append)."""
     older_than_sequence_number: int = 0
     """Delete files with a lower data sequence number apply to nothing any more and go too."""
     dangling_for: frozenset[str] = frozenset()
     """Deletion vectors of these data files go with them."""
+
+    @classmethod
+    def of(
+        cls, files: Iterable[DataFile], *, row_filter: Expression | None = None, missing_is_error: bool = True
+    ) -> Removal:
+        given = list(files)
+        return cls(
+            files=frozenset(file.identity for file in given),
+            file_partitions=PartitionSet.of(given),
+            row_filter=row_filter,
+            missing_is_error=missing_is_error,
+        )
 
     @property
     def is_empty(self) -> bool:
@@ -38,7 +56,7 @@ class Removal:
 
 @dataclass(slots=True)
 class Filtered:
-    """Manifests after a removal, the files that it removed, and how many entries were looked at."""
+    """Manifests after a removal, the files that it removed (each once), and what was looked at on the way."""
 
     manifests: list[ManifestFile] = field(default_factory=list)
     removed: list[DataFile] = field(default_factory=list)
@@ -55,32 +73,33 @@ def filter_manifests(
     workspace: Workspace,
     snapshot_id: int,
 ) -> Filtered:
-    """Applies a removal. Raises ValidationConflict when a named file is not there (someone else removed it), and
-    InvalidInput when only some rows of a file match the row filter."""
+    """Applies a removal. Manifests without live files are left out. Raises ValidationConflict when a named file is not
+    there (someone else removed it), and InvalidInput when only some rows of a file match the row filter."""
     result = Filtered()
     matcher = None if removal.row_filter is None else FileMatcher(metadata, removal.row_filter)
     found: set[FileIdentity] = set()
     for manifest in manifests:
         if not manifest.may_have_live_files:
-            result.replaced += 1
             continue
-        if not _may_contain(manifest, removal, matcher):
+        if not _may_contain(manifest, removal, matcher, metadata):
             result.manifests.append(manifest)
             continue
-        entries = workspace.entries(manifest, metadata)
-        result.entries_processed += len(entries)
-        live = [entry for entry in entries if entry.status is not EntryStatus.DELETED]
+        live = workspace.live_entries(manifest, metadata)
+        result.entries_processed += len(live)
         doomed = [entry for entry in live if _is_doomed(entry, removal, matcher, workspace.identifier)]
         if not doomed:
             result.manifests.append(manifest)
             continue
+        if removal.refuse_all:
+            raise _not_empty(workspace, [entry.data_file.file_path for entry in doomed])
         for entry in doomed:
             if entry.data_file.identity in found:
                 result.duplicates += 1
+                continue
             found.add(entry.data_file.identity)
             result.removed.append(entry.data_file)
         result.manifests.append(
-            workspace.rewritten_without(manifest, live, doomed, metadata=metadata, snapshot_id=snapshot_id)
+            manifest_without(manifest, live, doomed, metadata=metadata, workspace=workspace, snapshot_id=snapshot_id)
         )
         result.replaced += 1
     if removal.missing_is_error and (missing := removal.files - found):
@@ -88,21 +107,26 @@ def filter_manifests(
     return result
 
 
-def _may_contain(manifest: ManifestFile, removal: Removal, matcher: FileMatcher | None) -> bool:
-    if removal.files or matcher is not None or removal.dangling_for:
+def _may_contain(
+    manifest: ManifestFile, removal: Removal, matcher: FileMatcher | None, metadata: TableMetadata
+) -> bool:
+    """Delete files that grew too old are no reason of their own to open a manifest: they go when it is opened."""
+    if removal.dangling_for:
         return True
-    if removal.older_than_sequence_number and manifest.min_sequence_number < removal.older_than_sequence_number:
+    if removal.files and removal.file_partitions.may_be_in(manifest, metadata):
         return True
-    return any(spec_id == manifest.partition_spec_id for spec_id, _ in removal.partitions)
+    if removal.partitions and removal.partitions.may_be_in(manifest, metadata):
+        return True
+    return matcher is not None and matcher.may_be_in(manifest)
 
 
 def _is_doomed(entry: ManifestEntry, removal: Removal, matcher: FileMatcher | None, identifier: str) -> bool:
     file = entry.data_file
-    if file.identity in removal.files or (file.spec_id, file.partition) in removal.partitions:
+    if file.identity in removal.files or (removal.partitions and removal.partitions.holds(file)):
         return True
     if file.content is not FileContent.DATA:
         sequence_number = entry.data_sequence_number or 0
-        if sequence_number and sequence_number < removal.older_than_sequence_number:
+        if 0 < sequence_number < removal.older_than_sequence_number:
             return True
         if file.is_deletion_vector and file.referenced_data_file in removal.dangling_for:
             return True
@@ -123,9 +147,23 @@ def _is_doomed(entry: ManifestEntry, removal: Removal, matcher: FileMatcher | No
 def _missing(workspace: Workspace, missing: Collection[FileIdentity]) -> ValidationConflict:
     paths = sorted(path for path, _ in missing)
     return ValidationConflict(
-        f"table {workspace.identifier}: files to be removed are not in the table any more: {', '.join(paths[:5])}"
-        f"{' …' if len(paths) > 5 else ''}. Another commit removed them; run the operation again on the current state.",
+        f"table {workspace.identifier}: files to be removed are not in the table any more: {_shown(paths)}. Another commit "
+        "removed them; run the operation again on the current state.",
         table=workspace.identifier,
         files=paths,
         retry_can_help=True,
     )
+
+
+def _not_empty(workspace: Workspace, paths: list[str]) -> ValidationConflict:
+    return ValidationConflict(
+        f"table {workspace.identifier}: the partitions to be written are not empty: {_shown(sorted(paths))}. Overwrite them "
+        "without append_only, or write other partitions.",
+        table=workspace.identifier,
+        files=sorted(paths),
+        retry_can_help=False,
+    )
+
+
+def _shown(paths: Sequence[str]) -> str:
+    return f"{', '.join(paths[:SHOWN_FILES])}{' …' if len(paths) > SHOWN_FILES else ''}"

@@ -59,30 +59,30 @@ def concurrent_changes(
 
     Raises ValidationConflict when the history cannot be told, because a snapshot in it was expired or rolled back.
     """
-    found: list[Snapshot] = []
     head = metadata.snapshot_for_ref(branch)
     current_id = None if head is None else head.snapshot_id
-    while current_id is not None and current_id != starting_snapshot_id:
-        snapshot = metadata.find_snapshot(current_id)
-        if snapshot is None:
-            if starting_snapshot_id is None:
-                break  # the older part was expired; everything that is left counts as concurrent
-            raise _history_lost(workspace, branch, starting_snapshot_id, current_id)
+    found: list[Snapshot] = []
+    for ancestor_id in metadata.ancestor_ids(current_id):
+        if ancestor_id == starting_snapshot_id:
+            return ConcurrentChanges(metadata, tuple(found), workspace)
+        snapshot = metadata.snapshot(ancestor_id)
         if not workspace.is_own(snapshot):
             found.append(snapshot)
         current_id = snapshot.parent_snapshot_id
-    if current_id is None and starting_snapshot_id is not None:
-        raise _history_lost(workspace, branch, starting_snapshot_id, None)
+    # The walk ended before the starting snapshot: at the branch's beginning, or at a snapshot that is not there any more.
+    if current_id is not None or starting_snapshot_id is not None:
+        raise _history_lost(workspace, branch, starting_snapshot_id, current_id)
     return ConcurrentChanges(metadata, tuple(found), workspace)
 
 
 def _history_lost(
-    workspace: Workspace, branch: str, starting_snapshot_id: int, missing_id: int | None
+    workspace: Workspace, branch: str, starting_snapshot_id: int | None, missing_id: int | None
 ) -> ValidationConflict:
     what = f"snapshot {missing_id} was expired" if missing_id is not None else "the branch was rolled back or replaced"
+    since = "its beginning" if starting_snapshot_id is None else f"snapshot {starting_snapshot_id}"
     return ValidationConflict(
-        f"table {workspace.identifier}: cannot determine what happened on branch {branch} since snapshot "
-        f"{starting_snapshot_id}: {what}. Run the operation again on the current state.",
+        f"table {workspace.identifier}: cannot determine what happened on branch {branch} since {since}: {what}. "
+        "Run the operation again on the current state.",
         table=workspace.identifier,
         starting_snapshot_id=starting_snapshot_id,
         missing_snapshot_id=missing_id,

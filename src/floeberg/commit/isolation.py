@@ -7,13 +7,13 @@ from enum import StrEnum
 
 from floeberg.commit.history import ConcurrentChanges, concurrent_changes
 from floeberg.commit.workspace import Workspace
-from floeberg.expr.nodes import TRUE, Expression
+from floeberg.expr.nodes import Expression
 from floeberg.spec.metadata import TableMetadata
 
 
 class IsolationLevel(StrEnum):
     """`serializable`: the result is that of some serial order. `snapshot`: two writers never change the same row, but a
-    row that was added meanwhile and matches the condition may be missed."""
+    row that was added or changed meanwhile and matches the condition may be missed."""
 
     SERIALIZABLE = "serializable"
     SNAPSHOT = "snapshot"
@@ -21,11 +21,19 @@ class IsolationLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadView:
-    """What an operation looked at when it was planned: the snapshot, and which rows (`conflict_filter`)."""
+    """What an operation looked at when it was planned: the snapshot, and which rows.
+
+    `conflict_filter` None means what the operation itself says: the filter that it overwrites by, or every row.
+    """
 
     starting_snapshot_id: int | None
-    conflict_filter: Expression = TRUE
+    conflict_filter: Expression | None = None
     isolation: IsolationLevel = IsolationLevel.SERIALIZABLE
 
+    @property
+    def is_serializable(self) -> bool:
+        return self.isolation is IsolationLevel.SERIALIZABLE
+
     def changes_since(self, base: TableMetadata, workspace: Workspace, *, branch: str) -> ConcurrentChanges:
+        """Raises ValidationConflict when the history since the starting snapshot cannot be told."""
         return concurrent_changes(base, workspace, branch=branch, starting_snapshot_id=self.starting_snapshot_id)

@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
+from floeberg.commit.partitions import PartitionKey, partition_key
 from floeberg.expr.bind import bind
-from floeberg.expr.evaluate import keeps
+from floeberg.expr.manifest_eval import summaries_may_match
 from floeberg.expr.metrics_eval import may_contain_match, must_all_match
 from floeberg.expr.nodes import Expression
-from floeberg.expr.projection import inclusive_projection, strict_projection
-from floeberg.spec.data_file import DataFile
+from floeberg.expr.projection import inclusive_projection
+from floeberg.expr.residual import Residuals
+from floeberg.spec.data_file import DataFile, ManifestFile
 from floeberg.spec.metadata import TableMetadata
 
 
 class FileMatcher:
-    """Tests files of any spec of a table against one expression over rows."""
+    """Tests files of any spec of a table against one expression over rows: first by their partition, then what is left
+    of the expression by their metrics."""
 
     def __init__(self, metadata: TableMetadata, expression: Expression, *, case_sensitive: bool = True) -> None:
         self._metadata = metadata
         self._schema = metadata.current_schema
         self._bound = bind(expression, self._schema, case_sensitive=case_sensitive)
+        self._residuals: dict[int, Residuals] = {}
+        self._by_partition: dict[PartitionKey, Expression] = {}
         self._inclusive: dict[int, Expression] = {}
-        self._strict: dict[int, Expression] = {}
 
     def may_match(self, file: DataFile) -> bool:
         """False only when no row of the file can match."""
-        projected = self._inclusive.get(file.spec_id)
-        if projected is None:
-            projected = inclusive_projection(self._metadata.spec(file.spec_id), self._schema, self._bound)
-            self._inclusive[file.spec_id] = projected
-        return keeps(projected, file.partition) and may_contain_match(self._bound, file)
+        return may_contain_match(self._residual(file), file)
 
     def must_match(self, file: DataFile) -> bool:
         """True only when every row of the file matches."""
-        projected = self._strict.get(file.spec_id)
+        return must_all_match(self._residual(file), file)
+
+    def may_be_in(self, manifest: ManifestFile) -> bool:
+        """False only when the partition summaries prove that no file of the manifest can match."""
+        spec_id = manifest.partition_spec_id
+        projected = self._inclusive.get(spec_id)
         if projected is None:
-            projected = strict_projection(self._metadata.spec(file.spec_id), self._schema, self._bound)
-            self._strict[file.spec_id] = projected
-        return keeps(projected, file.partition) or must_all_match(self._bound, file)
+            projected = inclusive_projection(self._metadata.spec(spec_id), self._schema, self._bound)
+            self._inclusive[spec_id] = projected
+        return summaries_may_match(projected, manifest.partitions)
+
+    def _residual(self, file: DataFile) -> Expression:
+        key = partition_key(file)
+        found = self._by_partition.get(key)
+        if found is None:
+            residuals = self._residuals.get(file.spec_id)
+            if residuals is None:
+                residuals = Residuals(self._metadata.spec(file.spec_id), self._schema, self._bound)
+                self._residuals[file.spec_id] = residuals
+            found = self._by_partition[key] = residuals.of_partition(file.partition)
+        return found

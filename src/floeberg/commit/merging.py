@@ -6,13 +6,13 @@ the bin that holds the newest manifest is left alone until it has `commit.manife
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from floeberg.commit.workspace import Workspace
 from floeberg.spec.data_file import ManifestFile
-from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.table_properties import integer_property
+
+Join = Callable[[Sequence[ManifestFile]], ManifestFile]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class MergePolicy:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> MergePolicy:
+        """Raises InvalidInput for a value that is no number."""
         default = cls()
         return cls(
             enabled=properties.get("commit.manifest-merge.enabled", "true").lower() == "true",
@@ -37,11 +38,8 @@ class MergePolicy:
         )
 
 
-def merge_manifests(
-    manifests: Sequence[ManifestFile], *, metadata: TableMetadata, workspace: Workspace, snapshot_id: int
-) -> list[ManifestFile]:
-    """The manifests after joining; newest first in each spec, newer specs first."""
-    policy = MergePolicy.from_properties(metadata.properties)
+def merge_manifests(manifests: Sequence[ManifestFile], policy: MergePolicy, join: Join) -> list[ManifestFile]:
+    """The manifests after joining; newest first in each spec, newer specs first. `join` makes one of several."""
     if not policy.enabled or not manifests:
         return list(manifests)
     newest = manifests[0]
@@ -51,11 +49,11 @@ def merge_manifests(
     merged: list[ManifestFile] = []
     for spec_id in sorted(by_spec, reverse=True):
         for bin_ in pack_from_end(by_spec[spec_id], policy.target_size_bytes):
-            keep = len(bin_) == 1 or (newest in bin_ and len(bin_) < policy.min_count_to_merge)
-            if keep:
+            has_newest = bin_[0] is newest
+            if len(bin_) == 1 or (has_newest and len(bin_) < policy.min_count_to_merge):
                 merged.extend(bin_)
             else:
-                merged.append(workspace.merged(bin_, metadata=metadata, snapshot_id=snapshot_id))
+                merged.append(join(bin_))
     return merged
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from floeberg.commit.workspace import Workspace
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.refs import MAIN_BRANCH
 from floeberg.spec.updates import MetadataUpdate
+
+COMMIT_KEY: Final = "floeberg.commit-key"
+"""The summary key under which a snapshot keeps its idempotency key."""
 
 
 class Named(Protocol):
@@ -30,8 +33,13 @@ class Operation(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where a snapshot goes: the branch, or nowhere yet (`stage_only`), and what its summary says besides the counts."""
+    """Where a snapshot goes: the branch, or nowhere yet (`stage_only`), and what its summary says besides the counts.
+
+    `idempotency_key` makes a change that may be sent again happen once: a change whose key is in the branch's history
+    does nothing. It is looked for on every attempt, so two senders cannot both succeed.
+    """
 
     branch: str = MAIN_BRANCH
     stage_only: bool = False
     summary: Mapping[str, str] = field(default_factory=dict)
+    idempotency_key: str | None = None

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from floeberg.commit.append import only_data
 from floeberg.commit.filtering import Removal
-from floeberg.commit.isolation import IsolationLevel, ReadView
+from floeberg.commit.history import APPEND, DELETE, OVERWRITE
+from floeberg.commit.isolation import ReadView
 from floeberg.commit.matching import FileMatcher
 from floeberg.commit.operation import Target
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.validations import (
-    matching_filter,
+    data_files_exist,
     no_added_data_files,
     no_added_delete_files,
     no_new_deletes_for,
     no_removed_data_files,
+    no_rows_deleted,
 )
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
-from floeberg.expr.nodes import Expression
+from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spec.data_file import DataFile
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.updates import MetadataUpdate
@@ -30,7 +33,7 @@ class Overwrite:
     """Removes data files (`removed`, or all whose rows match `row_filter`) and adds others, as one change.
 
     `view` says what was read to decide it. None is for a blind overwrite that read nothing: it replaces whatever is
-    there when it commits.
+    there when it commits. The snapshot's operation says what was meant, even where the filter finds nothing.
     """
 
     added: Sequence[DataFile] = ()
@@ -41,10 +44,10 @@ class Overwrite:
     target: Target = Target()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        only_data([*self.added, *self.removed], workspace.identifier, what="an overwrite")
         self._check_added(base, workspace)
         if self.view is not None:
             self._validate(base, workspace, self.view)
-        removed = frozenset(file.identity for file in self.removed)
         # Deletes in the filter's range go with the rows they delete; named removals leave delete files alone.
         return produce_snapshot(
             base,
@@ -52,24 +55,31 @@ class Overwrite:
             key=self,
             target=self.target,
             change=SnapshotChange(
+                operation=self._operation(),
                 added=self.added,
-                removed_data=Removal(files=removed, row_filter=self.row_filter),
+                removed_data=Removal.of(self.removed, row_filter=self.row_filter),
                 removed_deletes=Removal(row_filter=self.row_filter),
             ),
         )
+
+    def _operation(self) -> str:
+        removes = bool(self.removed) or self.row_filter is not None
+        return OVERWRITE if removes and self.added else DELETE if removes else APPEND
 
     def _validate(self, base: TableMetadata, workspace: Workspace, view: ReadView) -> None:
         changes = view.changes_since(base, workspace, branch=self.target.branch)
         if not changes.snapshots:
             return
+        removed = {file.file_path for file in self.removed}
+        data_files_exist(changes, lambda file: file.file_path in removed, what="this overwrite replaces")
         no_new_deletes_for(changes, self.removed, ignore_equality_deletes=False)
-        conflict_filter = view.conflict_filter if self.row_filter is None else self.row_filter
-        test = matching_filter(base, conflict_filter)
+        matcher = FileMatcher(base, view.conflict_filter or self.row_filter or TRUE)
         if self.row_filter is not None:
-            no_added_delete_files(changes, test, what="this overwrite")
-            no_removed_data_files(changes, test, what="this overwrite")
-        if view.isolation is IsolationLevel.SERIALIZABLE:
-            no_added_data_files(changes, test, what="this overwrite")
+            no_added_delete_files(changes, matcher.may_match, what="this overwrite")
+            no_removed_data_files(changes, matcher.may_match, what="this overwrite")
+        if view.is_serializable:
+            no_added_data_files(changes, matcher.may_match, what="this overwrite")
+            no_rows_deleted(changes, matcher, what="this overwrite")
 
     def _check_added(self, base: TableMetadata, workspace: Workspace) -> None:
         if not self.added_must_match_filter or self.row_filter is None:
@@ -89,8 +99,8 @@ class Overwrite:
 class DeleteFiles:
     """Removes whole data files, by name or by a filter that matches all of their rows (a delete by metadata alone).
 
-    With `missing_is_error` a named file that is not there is a conflict. With `view`, a filter's delete also conflicts
-    with matching data added meanwhile (serializable).
+    With `missing_is_error` a named file that is not there is a conflict. A filter's delete takes what is there when it
+    commits; with a serializable `view` it conflicts with matching data added since.
     """
 
     removed: Sequence[DataFile] = ()
@@ -100,22 +110,30 @@ class DeleteFiles:
     target: Target = Target()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
-        if self.view is not None and self.row_filter is not None:
-            changes = self.view.changes_since(base, workspace, branch=self.target.branch)
-            if self.view.isolation is IsolationLevel.SERIALIZABLE:
-                no_added_data_files(changes, matching_filter(base, self.row_filter), what="this delete")
+        only_data(self.removed, workspace.identifier, what="a delete of files")
+        if self.view is not None:
+            self._validate(base, workspace, self.view)
         return produce_snapshot(
             base,
             workspace,
             key=self,
             target=self.target,
             change=SnapshotChange(
-                removed_data=Removal(
-                    files=frozenset(file.identity for file in self.removed),
-                    row_filter=self.row_filter,
-                    missing_is_error=self.missing_is_error,
+                operation=DELETE,
+                removed_data=Removal.of(
+                    self.removed, row_filter=self.row_filter, missing_is_error=self.missing_is_error
                 ),
                 removed_deletes=Removal(row_filter=self.row_filter),
-                operation="delete",
             ),
         )
+
+    def _validate(self, base: TableMetadata, workspace: Workspace, view: ReadView) -> None:
+        changes = view.changes_since(base, workspace, branch=self.target.branch)
+        if not changes.snapshots:
+            return
+        if self.missing_is_error:
+            removed = {file.file_path for file in self.removed}
+            data_files_exist(changes, lambda file: file.file_path in removed, what="this delete removes")
+        conflict_filter = view.conflict_filter or self.row_filter
+        if view.is_serializable and conflict_filter is not None:
+            no_added_data_files(changes, FileMatcher(base, conflict_filter).may_match, what="this delete")

@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from floeberg.commit.delete_files import no_second_vector
 from floeberg.commit.filtering import Filtered, Removal, filter_manifests
-from floeberg.commit.merging import merge_manifests
-from floeberg.commit.operation import Target
-from floeberg.commit.summary import SummaryBuilder, operation_of
+from floeberg.commit.listing import write_snapshot
+from floeberg.commit.manifests import distinct_files, joined_manifest, manifests_of_added
+from floeberg.commit.merging import MergePolicy, merge_manifests
+from floeberg.commit.operation import COMMIT_KEY, Target
+from floeberg.commit.summary import SummaryBuilder
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, RefNotFound
 from floeberg.spec.data_file import DataFile, FileContent, ManifestContent, ManifestFile
@@ -23,46 +26,50 @@ from floeberg.spec.updates import AddSnapshot, MetadataUpdate, SetSnapshotRef
 class SnapshotChange:
     """What a new snapshot adds to its parent and takes from it."""
 
+    operation: str
     added: Sequence[DataFile] = ()
     added_data_sequence_number: int | None = None
     """Data files that replace older ones keep the age of what they replace, so that later deletes still apply."""
+    added_deletes_sequence_number: int | None = None
+    """Likewise delete files, so that they apply to no newer data."""
     removed_data: Removal = Removal()
     removed_deletes: Removal = Removal()
-    operation: str | None = None
-    """The snapshot's operation; None derives it from what was done."""
     merge: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    data: list[ManifestFile]
-    deletes: list[ManifestFile]
-    filtered_data: Filtered
-    filtered_deletes: Filtered
-    created: int
+    manifests: list[ManifestFile]
+    data: Filtered
+    deletes: Filtered
 
 
 def produce_snapshot(
     base: TableMetadata, workspace: Workspace, *, key: object, target: Target, change: SnapshotChange
 ) -> list[MetadataUpdate]:
-    """The updates that add the snapshot and, unless it is only staged, point the branch at it."""
-    snapshot_id = workspace.snapshot_id(key, base)
+    """The updates that add the snapshot and, unless it is only staged, point the branch at it; none when a change of the
+    same idempotency key is there."""
     parent = branch_head(base, target.branch, workspace)
+    if target.idempotency_key is not None and _is_done(base, parent, target):
+        return []
+    change = replace(change, added=distinct_files(change.added, workspace.identifier))
+    snapshot_id = workspace.snapshot_id(key, base)
     parts = _assemble(base, workspace, change=change, parent=parent, snapshot_id=snapshot_id)
-    summary = SummaryBuilder(base)
+    summary = SummaryBuilder(base, duplicates=parts.data.duplicates + parts.deletes.duplicates)
     for file in change.added:
         summary.added(file)
-    removed = [*parts.filtered_data.removed, *parts.filtered_deletes.removed]
-    for file in removed:
+    for file in (*parts.data.removed, *parts.deletes.removed):
         summary.removed(file)
-    operation = change.operation or operation_of(change.added, bool(removed))
     extra = {**_manifest_counts(parts, parent, base, workspace), **workspace.engine_summary, **target.summary}
-    snapshot = workspace.write_snapshot(
+    if target.idempotency_key is not None:
+        extra[COMMIT_KEY] = target.idempotency_key
+    snapshot = write_snapshot(
         base,
+        workspace,
         snapshot_id=snapshot_id,
         parent=parent,
-        manifests=[*parts.data, *parts.deletes],
-        operation=operation,
+        manifests=parts.manifests,
+        operation=change.operation,
         summary=summary.build(None if parent is None else parent.summary, extra),
     )
     return snapshot_updates(base, snapshot, target)
@@ -73,11 +80,7 @@ def snapshot_updates(base: TableMetadata, snapshot: Snapshot, target: Target) ->
     updates: list[MetadataUpdate] = [AddSnapshot(snapshot)]
     if not target.stage_only:
         existing = base.refs.get(target.branch)
-        ref = (
-            SnapshotRef(snapshot_id=snapshot.snapshot_id)
-            if existing is None
-            else replace(existing, snapshot_id=snapshot.snapshot_id)
-        )
+        ref = SnapshotRef(snapshot_id=snapshot.snapshot_id) if existing is None else existing.at(snapshot.snapshot_id)
         updates.append(SetSnapshotRef(target.branch, ref))
     return updates
 
@@ -98,43 +101,64 @@ def branch_head(base: TableMetadata, branch: str, workspace: Workspace) -> Snaps
     return base.snapshot(ref.snapshot_id)
 
 
+def _is_done(base: TableMetadata, parent: Snapshot | None, target: Target) -> bool:
+    """Whether the branch (for a staged change: the table) holds a snapshot with the target's key."""
+    holders = {
+        document["snapshot-id"]
+        for document in base.snapshots.documents
+        if isinstance(summary := document.get("summary"), dict) and summary.get(COMMIT_KEY) == target.idempotency_key
+    }
+    if not holders or target.stage_only:
+        return bool(holders)
+    head_id = None if parent is None else parent.snapshot_id
+    return any(ancestor in holders for ancestor in base.ancestor_ids(head_id))
+
+
 def _assemble(
     base: TableMetadata, workspace: Workspace, *, change: SnapshotChange, parent: Snapshot | None, snapshot_id: int
 ) -> _Parts:
     existing = [] if parent is None else workspace.manifests(parent, base)
-    old_data = [manifest for manifest in existing if manifest.content is ManifestContent.DATA]
-    old_deletes = [manifest for manifest in existing if manifest.content is ManifestContent.DELETES]
+    data = Filtered(manifests=[m for m in existing if m.content is ManifestContent.DATA])
+    deletes = Filtered(manifests=[m for m in existing if m.content is ManifestContent.DELETES])
     if change.merge:
         data = filter_manifests(
-            old_data, change.removed_data, metadata=base, workspace=workspace, snapshot_id=snapshot_id
+            data.manifests, change.removed_data, metadata=base, workspace=workspace, snapshot_id=snapshot_id
         )
         removal = _with_dangling(change, data, base)
-        deletes = filter_manifests(old_deletes, removal, metadata=base, workspace=workspace, snapshot_id=snapshot_id)
-    else:
-        data, deletes = Filtered(manifests=old_data), Filtered(manifests=old_deletes)
-    new_data = workspace.new_manifests(
-        [file for file in change.added if file.content is FileContent.DATA],
-        content=ManifestContent.DATA,
-        metadata=base,
-        snapshot_id=snapshot_id,
-        data_sequence_number=change.added_data_sequence_number,
+        deletes = filter_manifests(
+            deletes.manifests, removal, metadata=base, workspace=workspace, snapshot_id=snapshot_id
+        )
+    no_second_vector(change.added, deletes.manifests, metadata=base, workspace=workspace)
+    manifests: list[ManifestFile] = []
+    for content, filtered in ((ManifestContent.DATA, data), (ManifestContent.DELETES, deletes)):
+        is_data = content is ManifestContent.DATA
+        number = change.added_data_sequence_number if is_data else change.added_deletes_sequence_number
+        new = manifests_of_added(
+            [file for file in change.added if (file.content is FileContent.DATA) is is_data],
+            content=content,
+            metadata=base,
+            workspace=workspace,
+            snapshot_id=snapshot_id,
+            data_sequence_number=number,
+        )
+        together = [*new, *filtered.manifests]
+        manifests += _merged(together, base, workspace, snapshot_id) if change.merge else together
+    return _Parts(manifests, data, deletes)
+
+
+def _merged(
+    manifests: Sequence[ManifestFile], base: TableMetadata, workspace: Workspace, snapshot_id: int
+) -> list[ManifestFile]:
+    return merge_manifests(
+        manifests,
+        MergePolicy.from_properties(base.properties),
+        lambda group: joined_manifest(group, metadata=base, workspace=workspace, snapshot_id=snapshot_id),
     )
-    new_deletes = workspace.new_manifests(
-        [file for file in change.added if file.content is not FileContent.DATA],
-        content=ManifestContent.DELETES,
-        metadata=base,
-        snapshot_id=snapshot_id,
-        data_sequence_number=None,
-    )
-    all_data, all_deletes = [*new_data, *data.manifests], [*new_deletes, *deletes.manifests]
-    if change.merge:
-        all_data = merge_manifests(all_data, metadata=base, workspace=workspace, snapshot_id=snapshot_id)
-        all_deletes = merge_manifests(all_deletes, metadata=base, workspace=workspace, snapshot_id=snapshot_id)
-    return _Parts(all_data, all_deletes, data, deletes, len(new_data) + len(new_deletes))
 
 
 def _with_dangling(change: SnapshotChange, data: Filtered, base: TableMetadata) -> Removal:
-    """Deletes that apply to nothing any more: deletion vectors of removed files, and delete files older than all data."""
+    """Deletes that apply to nothing any more: deletion vectors of removed files, and delete files older than all data,
+    data that this change adds with an older age included."""
     oldest = base.last_sequence_number
     if change.added_data_sequence_number is not None:
         oldest = min(oldest, change.added_data_sequence_number)
@@ -151,12 +175,14 @@ def _with_dangling(change: SnapshotChange, data: Filtered, base: TableMetadata) 
 def _manifest_counts(
     parts: _Parts, parent: Snapshot | None, base: TableMetadata, workspace: Workspace
 ) -> dict[str, str]:
-    before = set() if parent is None else {manifest.manifest_path for manifest in workspace.manifests(parent, base)}
-    after = [manifest.manifest_path for manifest in (*parts.data, *parts.deletes)]
-    kept = sum(1 for path in after if path in before)
+    """Manifests written, kept, and replaced by written ones; those without live files are only left out."""
+    before = [] if parent is None else workspace.manifests(parent, base)
+    after = {manifest.manifest_path for manifest in parts.manifests}
+    kept = sum(1 for manifest in before if manifest.manifest_path in after)
+    left_out = sum(1 for manifest in before if not manifest.may_have_live_files and manifest.manifest_path not in after)
     return {
         "manifests-created": str(len(after) - kept),
         "manifests-kept": str(kept),
-        "manifests-replaced": str(len(before) - kept),
-        "entries-processed": str(parts.filtered_data.entries_processed + parts.filtered_deletes.entries_processed),
+        "manifests-replaced": str(len(before) - kept - left_out),
+        "entries-processed": str(parts.data.entries_processed + parts.deletes.entries_processed),
     }

@@ -177,6 +177,8 @@ class SetBranchSnapshot:
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         base.snapshot(self.snapshot_id)
         existing = base.refs.get(self.branch)
+        if existing is not None and existing.is_tag:
+            raise InvalidInput(f"table {workspace.identifier}: {self.branch!r} is a tag and does not move")
         if self.must_be_ancestor:
             head_id = None if existing is None else existing.snapshot_id
             if not base.is_ancestor(self.snapshot_id, of=head_id):

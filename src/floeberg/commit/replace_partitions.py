@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
+from floeberg.commit.append import only_data
 from floeberg.commit.filtering import Removal
-from floeberg.commit.isolation import IsolationLevel, ReadView
+from floeberg.commit.history import OVERWRITE
+from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Target
+from floeberg.commit.partitions import PartitionSet
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.validations import (
     FileTest,
-    matching_partitions,
     no_added_data_files,
     no_added_delete_files,
     no_removed_data_files,
@@ -22,30 +25,42 @@ from floeberg.spec.data_file import DataFile
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.updates import MetadataUpdate
 
+REPLACE_PARTITIONS: Final = "replace-partitions"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReplacePartitions:
-    """Replaces the partitions of `files`; an unpartitioned table is replaced whole."""
+    """Replaces the partitions of `files`; an unpartitioned table is replaced whole. Without files nothing happens.
+
+    With `append_only` it is a conflict when one of the partitions is not empty.
+    """
 
     files: Sequence[DataFile]
     view: ReadView | None = None
+    append_only: bool = False
     target: Target = Target()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
-        partitions = frozenset((file.spec_id, file.partition) for file in self.files)
+        only_data(self.files, workspace.identifier, what="a partition overwrite")
+        if not self.files:
+            return []
+        partitions = PartitionSet.of(self.files)
         whole = any(base.spec(file.spec_id).is_unpartitioned for file in self.files)
         if self.view is not None:
-            test: FileTest = (lambda file: True) if whole else matching_partitions(partitions)
+            test: FileTest = (lambda file: True) if whole else partitions.holds
             self._validate(base, workspace, test, view=self.view)
         removal = Removal(row_filter=TRUE) if whole else Removal(partitions=partitions)
-        target = replace(self.target, summary={"replace-partitions": "true", **self.target.summary})
+        target = replace(self.target, summary={REPLACE_PARTITIONS: "true", **self.target.summary})
         return produce_snapshot(
             base,
             workspace,
             key=self,
             target=target,
             change=SnapshotChange(
-                added=self.files, removed_data=removal, removed_deletes=removal, operation="overwrite"
+                operation=OVERWRITE,
+                added=self.files,
+                removed_data=replace(removal, refuse_all=self.append_only),
+                removed_deletes=removal,
             ),
         )
 
@@ -53,5 +68,5 @@ class ReplacePartitions:
         changes = view.changes_since(base, workspace, branch=self.target.branch)
         no_added_delete_files(changes, test, what="this partition overwrite")
         no_removed_data_files(changes, test, what="this partition overwrite")
-        if view.isolation is IsolationLevel.SERIALIZABLE:
+        if view.is_serializable:
             no_added_data_files(changes, test, what="this partition overwrite")

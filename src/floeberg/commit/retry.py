@@ -1,20 +1,31 @@
 """The retry loop that every commit goes through.
 
-refresh → replay the change on what is there → swap. Only a proved conflict is tried again; an unknown outcome is
-checked, and raised when it stays unknown. https://iceberg.apache.org/spec/#optimistic-concurrency
+replay the change on what is there → swap → on a proved conflict refresh and replay. Only a proved conflict is tried
+again; an unknown outcome is checked, and raised when it stays unknown.
+https://iceberg.apache.org/spec/#optimistic-concurrency
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from floeberg.commit.pointer import TablePointer, TableState
-from floeberg.errors import CommitConflict, CommitUnknown
+from floeberg.errors import CommitConflict, CommitUnknown, FloebergError
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.table_properties import integer_property
 
-BACKOFF_FACTOR = 2.0
+BACKOFF_FACTOR: Final = 2.0
+_PROPERTIES: Final = {
+    "num_retries": "commit.retry.num-retries",
+    "min_wait_ms": "commit.retry.min-wait-ms",
+    "max_wait_ms": "commit.retry.max-wait-ms",
+    "total_timeout_ms": "commit.retry.total-timeout-ms",
+    "status_check_num_retries": "commit.status-check.num-retries",
+    "status_check_min_wait_ms": "commit.status-check.min-wait-ms",
+    "status_check_max_wait_ms": "commit.status-check.max-wait-ms",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +43,15 @@ class RetryPolicy:
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> RetryPolicy:
         """Raises InvalidInput for a value that is no number."""
-        keys = {
-            "num_retries": "commit.retry.num-retries",
-            "min_wait_ms": "commit.retry.min-wait-ms",
-            "max_wait_ms": "commit.retry.max-wait-ms",
-            "total_timeout_ms": "commit.retry.total-timeout-ms",
-            "status_check_num_retries": "commit.status-check.num-retries",
-            "status_check_min_wait_ms": "commit.status-check.min-wait-ms",
-            "status_check_max_wait_ms": "commit.status-check.max-wait-ms",
-        }
-        default = cls()
-        return cls(**{name: integer_property(properties, key, getattr(default, name)) for name, key in keys.items()})
+        if not any(key in properties for key in _PROPERTIES.values()):
+            return _DEFAULT_POLICY
+        default = _DEFAULT_POLICY
+        return cls(
+            **{name: integer_property(properties, key, getattr(default, name)) for name, key in _PROPERTIES.items()}
+        )
+
+
+_DEFAULT_POLICY: Final = RetryPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +59,9 @@ class Attempt:
     """One replay of a change: the metadata it makes of the base, and how to find it in a table later."""
 
     metadata: TableMetadata
-    landed_in: Callable[[TableMetadata], bool]
-    """Whether a table's metadata shows that this very attempt took effect."""
+    snapshot_ids: tuple[int, ...]
+    landed_in: Callable[[TableState], bool]
+    """Whether a table's state shows that this very attempt took effect."""
 
 
 Replay = Callable[[TableState, int], Attempt]
@@ -75,52 +85,52 @@ def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay)
         except CommitUnknown as unknown:
             return _settle_unknown(pointer, attempt, policy, unknown)
         except CommitConflict as conflict:
-            _wait_or_give_up(pointer, policy, attempt_number, started_ms, conflict)
-        state = pointer.refresh()
-        if attempt.landed_in(state.metadata):
-            # A store or proxy that retried our own write reports a conflict with ourselves.
-            return state
+            elapsed_ms = pointer.effects.clock.monotonic_ms() - started_ms
+            gives_up = attempt_number > policy.num_retries or elapsed_ms > policy.total_timeout_ms
+            if attempt_number > 1 and not gives_up:  # the first attempt may only have had a state that was long ago
+                _wait(pointer, attempt_number - 1, low_ms=policy.min_wait_ms, high_ms=policy.max_wait_ms)
+            state = pointer.refresh()
+            if attempt.landed_in(state):
+                # A store or proxy that repeated our own write reports a conflict with ourselves.
+                return state
+            if gives_up:
+                raise _gave_up(pointer, attempt_number, conflict) from conflict
 
 
-def _wait_or_give_up(
-    pointer: TablePointer, policy: RetryPolicy, attempt_number: int, started_ms: int, conflict: CommitConflict
-) -> None:
-    elapsed_ms = pointer.effects.clock.monotonic_ms() - started_ms
-    if attempt_number > policy.num_retries or elapsed_ms > policy.total_timeout_ms:
-        raise CommitConflict(
-            f"table {pointer.identifier}: gave up after {attempt_number} attempts, other commits came first each time; "
-            "run the operation again, or raise the table's commit.retry.num-retries",
-            table=pointer.identifier,
-            attempts=attempt_number,
-        ) from conflict
-    pointer.effects.sleeper.sleep_ms(
-        backoff_ms(pointer, attempt_number, low_ms=policy.min_wait_ms, high_ms=policy.max_wait_ms)
+def _gave_up(pointer: TablePointer, attempt_number: int, conflict: CommitConflict) -> CommitConflict:
+    return CommitConflict(
+        f"table {pointer.identifier}: gave up after {attempt_number} attempts, other commits came first each time "
+        f"({conflict}); run the operation again, or raise the table's commit.retry.num-retries",
+        table=pointer.identifier,
+        attempts=attempt_number,
     )
 
 
-def backoff_ms(pointer: TablePointer, attempt_number: int, *, low_ms: int, high_ms: int) -> float:
-    """Exponential, with up to a tenth of jitter and never above `high_ms`; equal writers must not wake together."""
-    exact = min(high_ms, low_ms * BACKOFF_FACTOR ** min(attempt_number - 1, 30))
-    return exact + pointer.effects.rng.uniform(0, max(1.0, exact * 0.1))
+def _wait(pointer: TablePointer, number: int, *, low_ms: int, high_ms: int) -> None:
+    """Waits before the next of several tries: longer each time, and never as long as an equal writer waits."""
+    exact = min(high_ms, low_ms * BACKOFF_FACTOR ** min(number - 1, 30))
+    pointer.effects.sleeper.sleep_ms(exact + pointer.effects.rng.uniform(0, max(1.0, exact * 0.1)))
 
 
 def _settle_unknown(pointer: TablePointer, attempt: Attempt, policy: RetryPolicy, unknown: CommitUnknown) -> TableState:
     """Looks at the table until it shows the attempt. Its absence proves nothing (it may still arrive), so nothing is
     cleaned up and the caller is told what to look at."""
     for check in range(1, policy.status_check_num_retries + 1):
+        if check > 1:
+            low_ms, high_ms = policy.status_check_min_wait_ms, policy.status_check_max_wait_ms
+            _wait(pointer, check - 1, low_ms=low_ms, high_ms=high_ms)
         try:
             state = pointer.refresh()
-        except Exception as error:
+        except FloebergError as error:
             unknown.add_note(f"status check {check} failed: {error}")
-        else:
-            if attempt.landed_in(state.metadata):
-                return state
-        pointer.effects.sleeper.sleep_ms(
-            backoff_ms(pointer, check, low_ms=policy.status_check_min_wait_ms, high_ms=policy.status_check_max_wait_ms)
-        )
+            continue
+        if attempt.landed_in(state):
+            return state
+    made = ", ".join(str(snapshot_id) for snapshot_id in attempt.snapshot_ids)
+    look_for = f"look for snapshot {made} in the table" if made else "look at the table's metadata"
     raise CommitUnknown(
         f"table {pointer.identifier}: it is not known whether the commit took effect ({unknown}). Nothing was cleaned up. "
-        "Look at the table's snapshots before you run the operation again.",
+        f"Before you run the operation again, {look_for}.",
         table=pointer.identifier,
-        snapshot_id=attempt.metadata.current_snapshot_id,
+        snapshot_ids=list(attempt.snapshot_ids),
     ) from unknown

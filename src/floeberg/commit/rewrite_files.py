@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from floeberg.commit.delete_files import delete_files_fit_version, one_vector_each
+from floeberg.commit.delete_scope import DeleteScope
 from floeberg.commit.filtering import Removal
-from floeberg.commit.history import concurrent_changes
+from floeberg.commit.history import REPLACE, concurrent_changes
 from floeberg.commit.operation import Target
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.validations import (
-    delete_files_fit_version,
+    data_files_exist,
     no_concurrent_deletion_vectors,
     no_new_deletes_for,
 )
@@ -26,55 +28,82 @@ class RewriteFiles:
     """Replaces data and delete files by others that hold the same live rows.
 
     `starting_snapshot_id` is the snapshot the rewrite read. `data_sequence_number`, when given, is the sequence number of
-    that snapshot: the new files keep that age, so equality deletes committed meanwhile still apply to them.
+    that snapshot: the new data files keep that age, so equality deletes committed meanwhile still apply to them.
+    `deletes_data_sequence_number` is the age that new delete files keep, the highest of those they replace.
     """
 
     removed: Sequence[DataFile]
     added: Sequence[DataFile]
     starting_snapshot_id: int
     data_sequence_number: int | None = None
+    deletes_data_sequence_number: int | None = None
     target: Target = Target()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         removed_data = [file for file in self.removed if file.content is FileContent.DATA]
         removed_deletes = [file for file in self.removed if file.content is not FileContent.DATA]
-        added_data = [file for file in self.added if file.content is FileContent.DATA]
         added_deletes = [file for file in self.added if file.content is not FileContent.DATA]
-        self._check(workspace, removed_data=removed_data, removed_deletes=removed_deletes)
+        self._check(workspace.identifier, removed_data=removed_data, removed_deletes=removed_deletes)
         delete_files_fit_version(added_deletes, base.format_version, identifier=workspace.identifier)
-        changes = concurrent_changes(
-            base, workspace, branch=self.target.branch, starting_snapshot_id=self.starting_snapshot_id
-        )
-        no_new_deletes_for(changes, removed_data, ignore_equality_deletes=self.data_sequence_number is not None)
-        no_concurrent_deletion_vectors(
-            changes, {file.referenced_data_file for file in added_deletes if file.referenced_data_file is not None}
-        )
-        if sum(file.record_count for file in added_data) > sum(file.record_count for file in removed_data):
-            raise InvalidInput(
-                f"table {workspace.identifier}: a rewrite must not add records (replace means the same rows); "
-                "use an overwrite",
-                table=workspace.identifier,
-            )
+        one_vector_each(added_deletes, removed_data=removed_data, identifier=workspace.identifier)
+        self._validate(base, workspace, removed_data=removed_data, added_deletes=added_deletes)
         return produce_snapshot(
             base,
             workspace,
             key=self,
             target=self.target,
             change=SnapshotChange(
+                operation=REPLACE,
                 added=self.added,
                 added_data_sequence_number=self.data_sequence_number,
-                removed_data=Removal(files=frozenset(file.identity for file in removed_data)),
-                removed_deletes=Removal(files=frozenset(file.identity for file in removed_deletes)),
-                operation="replace",
+                added_deletes_sequence_number=self.deletes_data_sequence_number,
+                removed_data=Removal.of(removed_data),
+                removed_deletes=Removal.of(removed_deletes),
             ),
         )
 
-    def _check(
-        self, workspace: Workspace, *, removed_data: Sequence[DataFile], removed_deletes: Sequence[DataFile]
+    def _validate(
+        self,
+        base: TableMetadata,
+        workspace: Workspace,
+        *,
+        removed_data: Sequence[DataFile],
+        added_deletes: Sequence[DataFile],
     ) -> None:
+        changes = concurrent_changes(
+            base, workspace, branch=self.target.branch, starting_snapshot_id=self.starting_snapshot_id
+        )
+        self._check_age(base, workspace.identifier)
+        if not changes.snapshots:
+            return
+        removed = {file.file_path for file in removed_data}
+        data_files_exist(changes, lambda file: file.file_path in removed, what="this rewrite replaces")
+        scope = DeleteScope.of(added_deletes)
+        data_files_exist(changes, scope.may_touch, what="the deletes of this rewrite refer to")
+        no_new_deletes_for(changes, removed_data, ignore_equality_deletes=self.data_sequence_number is not None)
+        no_concurrent_deletion_vectors(changes, added_deletes)
+
+    def _check_age(self, base: TableMetadata, identifier: str) -> None:
+        """A higher age would let equality deletes of the time in between pass by, a lower one would let old ones hit
+        rows that were written after them."""
+        started = base.snapshot(self.starting_snapshot_id).sequence_number
+        if self.data_sequence_number is not None and self.data_sequence_number != started:
+            raise InvalidInput(
+                f"table {identifier}: the rewrite read snapshot {self.starting_snapshot_id} of sequence number {started}; "
+                f"its files cannot keep sequence number {self.data_sequence_number}",
+                table=identifier,
+            )
+
+    def _check(self, identifier: str, *, removed_data: Sequence[DataFile], removed_deletes: Sequence[DataFile]) -> None:
+        added_data = [file for file in self.added if file.content is FileContent.DATA]
         if not self.removed:
-            raise InvalidInput(f"table {workspace.identifier}: a rewrite must replace at least one file")
-        if not removed_data and any(file.content is FileContent.DATA for file in self.added):
-            raise InvalidInput(f"table {workspace.identifier}: a rewrite adds data files only in place of data files")
-        if not (removed_data or removed_deletes) and any(file.content is not FileContent.DATA for file in self.added):
-            raise InvalidInput(f"table {workspace.identifier}: a rewrite adds delete files only in place of files")
+            raise InvalidInput(f"table {identifier}: a rewrite must replace at least one file")
+        if not removed_data and added_data:
+            raise InvalidInput(f"table {identifier}: a rewrite adds data files only in place of data files")
+        if not removed_deletes and len(added_data) < len(self.added):
+            raise InvalidInput(f"table {identifier}: a rewrite adds delete files only in place of delete files")
+        if sum(file.record_count for file in added_data) > sum(file.record_count for file in removed_data):
+            raise InvalidInput(
+                f"table {identifier}: a rewrite must not add records (replace means the same rows); use an overwrite",
+                table=identifier,
+            )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from floeberg.commit.history import REPLACE
+from floeberg.commit.listing import write_snapshot
 from floeberg.commit.operation import Target
 from floeberg.commit.producer import branch_head, snapshot_updates
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import ValidationConflict
 from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.partition_types import partition_type_of
 from floeberg.spec.updates import MetadataUpdate
 from floeberg.spec.values import sort_key
 
@@ -35,16 +38,16 @@ class RewriteManifests:
         before = workspace.manifests(parent, base)
         chosen = [manifest for manifest in before if self.choose(manifest)]
         if len(chosen) < 2 and all(manifest.may_have_live_files for manifest in chosen):
-            return []
-        kept = [manifest for manifest in before if manifest not in chosen]
+            return []  # one manifest is as good as it gets
+        picked = {manifest.manifest_path for manifest in chosen}
+        kept = [manifest for manifest in before if manifest.manifest_path not in picked]
         created: list[ManifestFile] = []
         processed = 0
         for group in _groups(chosen):
             entries = [
-                entry
+                replace(entry, status=EntryStatus.EXISTING)
                 for manifest in group
-                for entry in workspace.entries(manifest, base)
-                if entry.status is not EntryStatus.DELETED
+                for entry in workspace.live_entries(manifest, base)
             ]
             processed += len(entries)
             created += self._write(group, entries, base=base, workspace=workspace, snapshot_id=snapshot_id)
@@ -53,12 +56,13 @@ class RewriteManifests:
         data = [manifest for manifest in after if manifest.content is ManifestContent.DATA]
         deletes = [manifest for manifest in after if manifest.content is ManifestContent.DELETES]
         totals = {key: value for key, value in parent.summary.items() if key.startswith("total-")}
-        snapshot = workspace.write_snapshot(
+        snapshot = write_snapshot(
             base,
+            workspace,
             snapshot_id=snapshot_id,
             parent=parent,
             manifests=[*data, *deletes],
-            operation="replace",
+            operation=REPLACE,
             summary={
                 "manifests-created": str(len(created)),
                 "manifests-kept": str(len(kept)),
@@ -82,8 +86,8 @@ class RewriteManifests:
     ) -> list[ManifestFile]:
         if not entries:
             return []
-        spec = base.spec(group[0].partition_spec_id)
-        types = [field.type for field in spec.partition_type(base.current_schema).fields]
+        spec_id = group[0].partition_spec_id
+        types = [field.type for field in partition_type_of(base, spec_id).fields]
         by = self.cluster_by or (
             lambda file: tuple(
                 (value is not None, sort_key(kind, value) if value is not None else None)
@@ -94,9 +98,9 @@ class RewriteManifests:
         bytes_per_entry = max(1, sum(manifest.manifest_length for manifest in group) // max(1, len(entries)))
         size = max(1, self.target_size_bytes // bytes_per_entry)
         return [
-            workspace.existing_manifest(
+            workspace.put_manifest(
                 entries[start : start + size],
-                spec_id=spec.spec_id,
+                spec_id=spec_id,
                 content=group[0].content,
                 metadata=base,
                 snapshot_id=snapshot_id,

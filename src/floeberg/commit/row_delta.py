@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from floeberg.commit.delete_files import delete_files_fit_version, deletes_lie_with_their_data, one_vector_each
+from floeberg.commit.delete_scope import DeleteScope
 from floeberg.commit.filtering import Removal
-from floeberg.commit.isolation import IsolationLevel, ReadView
+from floeberg.commit.history import APPEND, DELETE, OVERWRITE
+from floeberg.commit.isolation import ReadView
+from floeberg.commit.matching import FileMatcher
 from floeberg.commit.operation import Target
-from floeberg.commit.producer import SnapshotChange, produce_snapshot
+from floeberg.commit.producer import SnapshotChange, branch_head, produce_snapshot
 from floeberg.commit.validations import (
     data_files_exist,
-    delete_files_fit_version,
-    matching_filter,
     no_added_data_files,
     no_concurrent_deletes_on,
     no_concurrent_deletion_vectors,
     no_new_deletes_for,
-    single_referenced_path,
+    no_rows_deleted,
 )
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
+from floeberg.expr.nodes import TRUE
 from floeberg.spec.data_file import DataFile, FileContent
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.updates import MetadataUpdate
@@ -30,7 +33,7 @@ from floeberg.spec.updates import MetadataUpdate
 class RowDelta:
     """Adds data and delete files, and removes delete files that new ones take in (or data files emptied by it).
 
-    `referenced` names the data files whose positions the new deletes hold; deletion vectors and delete files of one data
+    `referenced` names all data files whose positions the new deletes hold; deletion vectors and delete files of one data
     file name theirs themselves. `view` None is for changes that read nothing, such as upserts by equality deletes.
     """
 
@@ -44,30 +47,44 @@ class RowDelta:
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         deletes = [file for file in self.added if file.content is not FileContent.DATA]
         delete_files_fit_version(deletes, base.format_version, identifier=workspace.identifier)
-        self._check_vectors(deletes, workspace)
+        one_vector_each(deletes, removed_data=self.removed_data, identifier=workspace.identifier)
         if self.view is not None:
             self._validate(base, workspace, deletes=deletes, view=self.view)
-        elif any(file.content is FileContent.POSITION_DELETES for file in deletes):
+        elif self.removed_data or any(file.content is FileContent.POSITION_DELETES for file in deletes):
             raise InvalidInput(
-                f"table {workspace.identifier}: position deletes need the snapshot they were planned on (view=ReadView(…)), "
-                "so that a concurrent rewrite of their data files is seen",
+                f"table {workspace.identifier}: position deletes and removed files need the snapshot they were planned on "
+                "(view=ReadView(…)), so that a concurrent change of their data files is seen",
                 table=workspace.identifier,
             )
+        workspace.remember(self, lambda: self._check_places(base, workspace, deletes))
         return produce_snapshot(
             base,
             workspace,
             key=self,
             target=self.target,
             change=SnapshotChange(
+                operation=self._operation(deletes),
                 added=self.added,
-                removed_data=Removal(files=frozenset(file.identity for file in self.removed_data)),
-                removed_deletes=Removal(files=frozenset(file.identity for file in self.removed_deletes)),
+                removed_data=Removal.of(self.removed_data),
+                removed_deletes=Removal.of(self.removed_deletes),
             ),
         )
 
-    def _referenced_paths(self, deletes: Sequence[DataFile]) -> set[str]:
-        own = {single_referenced_path(file) for file in deletes if file.content is FileContent.POSITION_DELETES}
-        return {*self.referenced, *(path for path in own if path is not None)}
+    def _operation(self, deletes: Sequence[DataFile]) -> str:
+        adds_data = len(deletes) < len(self.added)
+        if adds_data and not deletes and not self.removed_data:
+            return APPEND
+        return DELETE if deletes and not adds_data else OVERWRITE
+
+    def _check_places(self, base: TableMetadata, workspace: Workspace, deletes: Sequence[DataFile]) -> None:
+        """Once a commit: what happens to the data files afterwards is for the validations to see."""
+        deletes_lie_with_their_data(
+            deletes,
+            added_data=[file for file in self.added if file.content is FileContent.DATA],
+            parent=branch_head(base, self.target.branch, workspace),
+            metadata=base,
+            workspace=workspace,
+        )
 
     def _validate(
         self, base: TableMetadata, workspace: Workspace, *, deletes: Sequence[DataFile], view: ReadView
@@ -75,32 +92,14 @@ class RowDelta:
         changes = view.changes_since(base, workspace, branch=self.target.branch)
         if not changes.snapshots:
             return
-        data_files_exist(changes, self._referenced_paths(deletes))
-        no_concurrent_deletion_vectors(
-            changes,
-            {file.referenced_data_file for file in deletes if file.is_deletion_vector and file.referenced_data_file},
-        )
-        no_new_deletes_for(changes, self.removed_data, ignore_equality_deletes=False)
-        no_concurrent_deletes_on(changes, deletes, what="this operation")
-        if view.isolation is IsolationLevel.SERIALIZABLE:
-            no_added_data_files(changes, matching_filter(base, view.conflict_filter), what="this operation")
-
-    def _check_vectors(self, deletes: Sequence[DataFile], workspace: Workspace) -> None:
-        """One deletion vector a data file, and none for a file that goes in the same change."""
+        scope = DeleteScope.of(deletes, self.referenced)
         removed = {file.file_path for file in self.removed_data}
-        seen: set[str] = set()
-        for file in deletes:
-            path = file.referenced_data_file
-            if path is None:
-                if file.is_deletion_vector:
-                    raise InvalidInput(f"table {workspace.identifier}: a deletion vector must name its data file")
-                continue
-            if path in removed:
-                raise InvalidInput(
-                    f"table {workspace.identifier}: {path} is removed and has rows deleted in one change"
-                )
-            if file.is_deletion_vector and path in seen:
-                raise InvalidInput(
-                    f"table {workspace.identifier}: two deletion vectors for {path}; merge them into one"
-                )
-            seen.add(path)
+        matcher = FileMatcher(base, view.conflict_filter or TRUE)
+        data_files_exist(changes, scope.may_touch, what="this operation deletes rows of")
+        data_files_exist(changes, lambda file: file.file_path in removed, what="this operation removes")
+        no_concurrent_deletion_vectors(changes, deletes)
+        no_new_deletes_for(changes, self.removed_data, ignore_equality_deletes=False)
+        no_concurrent_deletes_on(changes, scope, matcher, what="this operation")
+        if view.is_serializable:
+            no_added_data_files(changes, matcher.may_match, what="this operation")
+            no_rows_deleted(changes, matcher, what="this operation")

@@ -3,13 +3,17 @@ https://iceberg.apache.org/spec/#optional-snapshot-summary-fields"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
+from floeberg.commit.partitions import PartitionKey, partition_key
 from floeberg.spec.data_file import DataFile, FileContent
 from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.partition_types import source_schema
+from floeberg.spec.table_properties import integer_property
 
-TOTALS = (
+TOTALS: Final = (
     ("total-records", "added-records", "deleted-records"),
     ("total-files-size", "added-files-size", "removed-files-size"),
     ("total-data-files", "added-data-files", "deleted-data-files"),
@@ -17,6 +21,7 @@ TOTALS = (
     ("total-position-deletes", "added-position-deletes", "removed-position-deletes"),
     ("total-equality-deletes", "added-equality-deletes", "removed-equality-deletes"),
 )
+PARTITION_LIMIT: Final = "write.summary.partition-limit"
 
 
 @dataclass(slots=True)
@@ -25,7 +30,9 @@ class SummaryBuilder:
 
     metadata: TableMetadata
     counts: dict[str, int] = field(default_factory=dict)
-    partitions: dict[tuple[int, tuple[object, ...]], dict[str, int]] = field(default_factory=dict)
+    partitions: dict[PartitionKey, tuple[DataFile, dict[str, int]]] = field(default_factory=dict)
+    duplicates: int = 0
+    """Entries of files that another entry named already."""
 
     def added(self, file: DataFile) -> None:
         if file.content is FileContent.DATA:
@@ -42,7 +49,7 @@ class SummaryBuilder:
         self._count(file, {"removed-files-size": _size(file)})
 
     def _count(self, file: DataFile, counts: Mapping[str, int]) -> None:
-        partition = self.partitions.setdefault((file.spec_id, file.partition), {})
+        _, partition = self.partitions.setdefault(partition_key(file), (file, {}))
         for key, number in counts.items():
             self.counts[key] = self.counts.get(key, 0) + number
             partition[key] = partition.get(key, 0) + number
@@ -51,8 +58,9 @@ class SummaryBuilder:
         """The summary without `operation`. Totals continue the previous summary's, and are left out where it does not
         give them (its writer did not know)."""
         summary = {key: str(number) for key, number in self.counts.items() if number}
-        if self.partitions:
-            summary["changed-partition-count"] = str(len(self.partitions))
+        if self.duplicates:
+            summary["deleted-duplicate-files"] = str(self.duplicates)
+        summary["changed-partition-count"] = str(len(self.partitions))
         summary.update(self._partition_summaries())
         for total, plus, minus in TOTALS:
             before = "0" if previous is None else previous.get(total)
@@ -65,14 +73,14 @@ class SummaryBuilder:
         return summary
 
     def _partition_summaries(self) -> dict[str, str]:
-        limit = int(self.metadata.properties.get("write.summary.partition-limit", "0"))
+        limit = integer_property(self.metadata.properties, PARTITION_LIMIT, 0)
         if not self.partitions or len(self.partitions) > limit:
             return {}
         shown = {"partition-summaries-included": "true"}
-        for (spec_id, partition), counts in self.partitions.items():
-            spec = self.metadata.spec(spec_id)
-            path = spec.path(self.metadata.current_schema, partition)
-            shown[f"partitions.{path}"] = ",".join(f"{key}={number}" for key, number in counts.items() if number)
+        for file, counts in self.partitions.values():
+            spec = self.metadata.spec(file.spec_id)
+            if path := spec.path(source_schema(self.metadata, file.spec_id), file.partition):
+                shown[f"partitions.{path}"] = ",".join(f"{key}={number}" for key, number in counts.items() if number)
         return shown
 
 
@@ -88,12 +96,3 @@ def _size(file: DataFile) -> int:
     if file.is_deletion_vector and file.content_size_in_bytes is not None:
         return file.content_size_in_bytes
     return file.file_size_in_bytes
-
-
-def operation_of(added: Sequence[DataFile], removed_any: bool) -> str:
-    """append, delete or overwrite, by what a change of rows did."""
-    adds_data = any(file.content is FileContent.DATA for file in added)
-    deletes = removed_any or any(file.content is not FileContent.DATA for file in added)
-    if adds_data:
-        return "overwrite" if deletes else "append"
-    return "delete" if deletes else "append"

@@ -20,17 +20,22 @@ from floeberg.spec.name_mapping import (
 from floeberg.spec.partition_update import PartitionSpecUpdate
 from floeberg.spec.schema_update import SchemaUpdate, partition_sources
 from floeberg.spec.sorting import SortOrder, build_sort_order
+from floeberg.spec.statistics import PartitionStatisticsFile, StatisticsFile
 from floeberg.spec.updates import (
     AddPartitionSpec,
     AddSchema,
     AddSortOrder,
     MetadataUpdate,
+    RemovePartitionStatistics,
     RemoveProperties,
+    RemoveStatistics,
     SetCurrentSchema,
     SetDefaultSortOrder,
     SetDefaultSpec,
     SetLocation,
+    SetPartitionStatistics,
     SetProperties,
+    SetStatistics,
     UpgradeFormatVersion,
 )
 
@@ -173,8 +178,29 @@ class ChangeLocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ChangeStatistics:
+    """Registers statistics files for snapshots, in place of those that they had, and forgets the statistics of others.
+    Raises SnapshotNotFound for a snapshot that is not there any more."""
+
+    set: Sequence[StatisticsFile] = ()
+    set_partition: Sequence[PartitionStatisticsFile] = ()
+    remove: Sequence[int] = ()
+    remove_partition: Sequence[int] = ()
+
+    def updates(self, base: TableMetadata, workspace: Named) -> list[MetadataUpdate]:
+        for snapshot_id in {*(f.snapshot_id for f in self.set), *(f.snapshot_id for f in self.set_partition)}:
+            base.snapshot(snapshot_id)
+        return [
+            *(SetStatistics(file) for file in self.set),
+            *(SetPartitionStatistics(file) for file in self.set_partition),
+            *(RemoveStatistics(snapshot_id) for snapshot_id in self.remove),
+            *(RemovePartitionStatistics(snapshot_id) for snapshot_id in self.remove_partition),
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlainUpdates:
-    """Updates that need no look at the base (statistics, removal of old schemas and specs, encryption keys)."""
+    """Updates that need no look at the base (removal of old schemas and specs, encryption keys)."""
 
     given: Sequence[MetadataUpdate]
 
@@ -189,6 +215,7 @@ DEFINITION_CHANGES = (
     ChangeProperties,
     UpgradeTable,
     ChangeLocation,
+    ChangeStatistics,
     PlainUpdates,
 )
 """The operations that read and write no files."""

@@ -1,0 +1,133 @@
+"""The manifests that a commit writes: of added files, without removed files, joined from others, or grouped anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from floeberg.commit.merging import MergePolicy
+from floeberg.commit.workspace import Workspace
+from floeberg.errors import InvalidInput
+from floeberg.files.manifest import write_manifest
+from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.partition_types import partition_type_of
+
+_SAMPLE: Final = 500
+"""Entries written to learn how many make a manifest of the target size."""
+
+
+def distinct_files(files: Iterable[DataFile], identifier: str) -> list[DataFile]:
+    """The files, each once. Raises InvalidInput when one path is given for two different files."""
+    found: dict[object, DataFile] = {}
+    for file in files:
+        known = found.setdefault(file.identity, file)
+        if known != file:
+            raise InvalidInput(
+                f"table {identifier}: {file.file_path} is added twice, with different contents", file=file.file_path
+            )
+    return list(found.values())
+
+
+def manifests_of_added(
+    files: Sequence[DataFile],
+    *,
+    content: ManifestContent,
+    metadata: TableMetadata,
+    workspace: Workspace,
+    snapshot_id: int,
+    data_sequence_number: int | None,
+) -> list[ManifestFile]:
+    """Manifests for files that this commit adds, by spec and of about the target size. Ages and row ids are left to be
+    inherited: those that a file had elsewhere are not its own here."""
+    by_spec: dict[int, list[ManifestEntry]] = {}
+    for file in files:
+        entry = ManifestEntry(
+            status=EntryStatus.ADDED,
+            snapshot_id=snapshot_id,
+            data_sequence_number=data_sequence_number,
+            data_file=file if file.first_row_id is None else replace(file, first_row_id=None),
+        )
+        by_spec.setdefault(file.spec_id, []).append(entry)
+    return [
+        workspace.put_manifest(part, spec_id=spec_id, content=content, metadata=metadata, snapshot_id=snapshot_id)
+        for spec_id, entries in by_spec.items()
+        for part in _parts(entries, spec_id=spec_id, content=content, metadata=metadata, snapshot_id=snapshot_id)
+    ]
+
+
+def _parts(
+    entries: Sequence[ManifestEntry],
+    *,
+    spec_id: int,
+    content: ManifestContent,
+    metadata: TableMetadata,
+    snapshot_id: int,
+) -> list[Sequence[ManifestEntry]]:
+    """The entries in runs that fill a manifest each, by the size of a sample of them."""
+    if len(entries) <= 2 * _SAMPLE:
+        return [entries]
+    sample = write_manifest(
+        entries[:_SAMPLE],
+        spec=metadata.spec(spec_id),
+        schema=metadata.current_schema,
+        format_version=metadata.format_version,
+        content=content,
+        snapshot_id=snapshot_id,
+        partition_type=partition_type_of(metadata, spec_id),
+    )
+    target = MergePolicy.from_properties(metadata.properties).target_size_bytes
+    most = max(_SAMPLE, target * _SAMPLE // len(sample.data))
+    parts = -(-len(entries) // most)
+    size = -(-len(entries) // parts)
+    return [entries[start : start + size] for start in range(0, len(entries), size)]
+
+
+def manifest_without(
+    manifest: ManifestFile,
+    live: Sequence[ManifestEntry],
+    doomed: Sequence[ManifestEntry],
+    *,
+    metadata: TableMetadata,
+    workspace: Workspace,
+    snapshot_id: int,
+) -> ManifestFile:
+    """A manifest written anew with some entries marked deleted and the other live ones kept as existing."""
+    gone = {id(entry) for entry in doomed}
+    entries = [
+        replace(entry, status=EntryStatus.DELETED, snapshot_id=snapshot_id)
+        if id(entry) in gone
+        else replace(entry, status=EntryStatus.EXISTING)
+        for entry in live
+    ]
+    return workspace.put_manifest(
+        entries,
+        spec_id=manifest.partition_spec_id,
+        content=manifest.content,
+        metadata=metadata,
+        snapshot_id=snapshot_id,
+    )
+
+
+def joined_manifest(
+    group: Sequence[ManifestFile], *, metadata: TableMetadata, workspace: Workspace, snapshot_id: int
+) -> ManifestFile:
+    """Several manifests joined into one. Entries deleted by this very snapshot stay, older deleted ones go."""
+    entries: list[ManifestEntry] = []
+    for manifest in group:
+        for entry in workspace.entries(manifest, metadata):
+            own = entry.snapshot_id == snapshot_id
+            if entry.status is EntryStatus.DELETED:
+                entries.extend([entry] if own else [])
+            elif entry.status is EntryStatus.ADDED and own:
+                entries.append(entry)
+            else:
+                entries.append(replace(entry, status=EntryStatus.EXISTING))
+    return workspace.put_manifest(
+        entries,
+        spec_id=group[0].partition_spec_id,
+        content=group[0].content,
+        metadata=metadata,
+        snapshot_id=snapshot_id,
+    )
