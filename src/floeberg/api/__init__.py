@@ -1,0 +1,1 @@
+"""What users hold: catalogs, tables, views, scans and transactions."""

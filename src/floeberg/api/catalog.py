@@ -4,48 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Self, TypeAlias
-
-import pyarrow as pa
+from typing import Literal, Self
 
 from floeberg.api.caches import Caches
+from floeberg.api.catalog_namespaces import Name
+from floeberg.api.catalog_views import CatalogViews
+from floeberg.api.definition import AnySchema, TableDefinition, stated_version, to_schema
+from floeberg.api.staged import StagedTable
 from floeberg.api.table import Table
-from floeberg.arrow.types import iceberg_schema
-from floeberg.catalogs.base import CatalogBackend
+from floeberg.catalogs.base import CatalogBackend, LoadedTable, shown_name
 from floeberg.catalogs.factory import open_catalog
-from floeberg.catalogs.identifiers import Identifier, to_identifier, to_namespace
+from floeberg.catalogs.identifiers import Identifier, to_namespace
 from floeberg.catalogs.purge import purge_table
 from floeberg.catalogs.static import open_static
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
-from floeberg.errors import InvalidInput, NamespaceNotFound, TableNotFound
-from floeberg.spec.builder import apply_updates
+from floeberg.errors import InvalidInput, NamespaceNotFound, TableAlreadyExists, TableNotFound
 from floeberg.spec.limits import DEFAULT_LIMITS, LENIENT_LIMITS
-from floeberg.spec.partitioning import build_partition_spec
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_projection import assign_fresh_ids
-from floeberg.spec.sorting import build_sort_order
-from floeberg.spec.spark_ddl import schema_from_ddl
-from floeberg.spec.updates import create_table_updates
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import StoreRegistry
 from floeberg.storage.secret import Secret
 
-Name = str | Sequence[str] | Identifier
-AnySchema: TypeAlias = "Schema | pa.Schema | str"
-DEFAULT_FORMAT_VERSION = 2
+StageMode = Literal["create", "replace", "create-or-replace"]
 
 
-class Catalog:
-    """Namespaces and tables. Names are `"db.table"`, or a tuple of levels where a level has a dot of its own."""
+class Catalog(CatalogViews):
+    """Namespaces, tables and views. Names are `"db.table"`, or a tuple of levels where a level has a dot of its own."""
 
-    def __init__(self, backend: CatalogBackend, *, table_defaults: Mapping[str, str] | None = None,
-                 table_overrides: Mapping[str, str] | None = None, default_namespace: str | None = None) -> None:  # fmt: skip
-        self._backend = backend
+    def __init__(
+        self,
+        backend: CatalogBackend,
+        *,
+        table_defaults: Mapping[str, str] | None = None,
+        table_overrides: Mapping[str, str] | None = None,
+        default_namespace: str | Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(backend, default_namespace=default_namespace)
         self._defaults = dict(table_defaults or {})
         self._overrides = dict(table_overrides or {})
         self._caches = Caches()
-        self.default_namespace = None if default_namespace is None else to_namespace(default_namespace)
 
     def __repr__(self) -> str:
         return f"Catalog({self._backend!r})"
@@ -71,53 +68,12 @@ class Catalog:
         """Lets go of connections."""
         self._backend.close()
 
-    # namespaces
-
-    def create_namespace(
-        self,
-        namespace: str | Sequence[str],
-        properties: Mapping[str, str] | None = None,
-        *,
-        if_not_exists: bool = False,
-    ) -> None:
-        """Raises NamespaceAlreadyExists unless `if_not_exists`."""
-        wanted = to_namespace(namespace)
-        if if_not_exists and self._backend.namespace_exists(wanted):
-            return
-        self._backend.create_namespace(wanted, dict(properties or {}))
-
-    def drop_namespace(self, namespace: str | Sequence[str], *, if_exists: bool = False) -> None:
-        """Raises NamespaceNotFound unless `if_exists`, and InvalidInput when it is not empty."""
-        wanted = to_namespace(namespace)
-        if if_exists and not self._backend.namespace_exists(wanted):
-            return
-        self._backend.drop_namespace(wanted)
-
-    def list_namespaces(self, parent: str | Sequence[str] = ()) -> list[tuple[str, ...]]:
-        return self._backend.list_namespaces(to_namespace(parent) if parent else ())
-
-    def namespace_exists(self, namespace: str | Sequence[str]) -> bool:
-        return self._backend.namespace_exists(to_namespace(namespace))
-
-    def namespace_properties(self, namespace: str | Sequence[str]) -> dict[str, str]:
-        return self._backend.namespace_properties(to_namespace(namespace))
-
-    def update_namespace_properties(
-        self, namespace: str | Sequence[str], *, set: Mapping[str, str] | None = None, remove: Sequence[str] = ()
-    ) -> None:
-        self._backend.update_namespace_properties(to_namespace(namespace), set=dict(set or {}), remove=tuple(remove))
-
-    # tables
-
     def list_tables(self, namespace: str | Sequence[str]) -> list[Identifier]:
+        """Raises NamespaceNotFound."""
         return self._backend.list_tables(to_namespace(namespace))
 
     def table_exists(self, name: Name) -> bool:
-        identifier = to_identifier(name)
-        try:
-            return self._backend.table_exists(identifier)
-        except NamespaceNotFound:
-            return False
+        return self._backend.table_exists(self.identifier(name))
 
     def create_table(
         self,
@@ -132,51 +88,124 @@ class Catalog:
         if_not_exists: bool = False,
     ) -> Table:
         """Makes an empty table. The schema as `Schema`, `pyarrow.Schema` or Spark DDL text; partitioning as
-        `["day(ts)", "bucket(16, id)"]`, sorting as `["ts desc"]`. Raises TableAlreadyExists unless `if_not_exists`."""
-        identifier = to_identifier(name)
-        if if_not_exists and self.table_exists(identifier):
+        `["day(ts)", "bucket(16, id)"]`, sorting as `["ts desc"]`. Raises TableAlreadyExists unless `if_not_exists`,
+        ViewAlreadyExists, NamespaceNotFound."""
+        identifier = self.identifier(name)
+        if if_not_exists and self._backend.table_exists(identifier):
             return self.load_table(identifier)
-        fresh = assign_fresh_ids(to_schema(schema))
-        merged = {**self._defaults, **(properties or {}), **self._overrides}
-        stated = merged.pop("format-version", None) if format_version is not None else None
-        version = format_version if format_version is not None else DEFAULT_FORMAT_VERSION
-        if stated is not None and stated != str(version):
-            raise InvalidInput(
-                f"table {identifier}: format version {version} is asked for, and {stated} in the properties"
-            )
-        effects = self._backend.effects
-        metadata = apply_updates(
-            None,
-            create_table_updates(
-                table_uuid=str(effects.ids.uuid()),
-                location=(location or self._backend.default_location(identifier)).rstrip("/"),
-                schema=fresh,
-                spec=build_partition_spec(fresh, partition_by),
-                sort_order=build_sort_order(fresh, sort_by),
-                properties=merged,
-                format_version=version,
-            ),
-            now_ms=effects.clock.now_ms(),
+        definition = self._definition(
+            identifier,
+            schema,
+            partition_by=partition_by,
+            sort_by=sort_by,
+            properties=properties,
+            format_version=format_version,
+            location=location,
         )
-        return Table(self._backend.create_table(identifier, metadata), identifier=identifier, caches=self._caches)
+        self._require_namespace(identifier)
+        metadata = definition.new_metadata(location=self._location(identifier, definition), effects=self._effects)
+        try:
+            return self._table(self._backend.create_table(identifier, metadata), identifier)
+        except TableAlreadyExists:
+            if not if_not_exists:
+                raise
+            return self.load_table(identifier)
+
+    def replace_table(
+        self,
+        name: Name,
+        schema: AnySchema,
+        *,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        format_version: int | None = None,
+        location: str | None = None,
+    ) -> Table:
+        """Gives a table another definition and no rows, in one commit. Its history, branches and tags stay, and properties
+        are merged into those it has. Raises TableNotFound."""
+        with self.stage_table(
+            name, schema, mode="replace", partition_by=partition_by, sort_by=sort_by, properties=properties,
+            format_version=format_version, location=location,
+        ) as staged:  # fmt: skip
+            return staged.commit()
+
+    def create_or_replace_table(
+        self,
+        name: Name,
+        schema: AnySchema,
+        *,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        format_version: int | None = None,
+        location: str | None = None,
+    ) -> Table:
+        """As `replace_table` where the table is there, as `create_table` where it is not."""
+        with self.stage_table(
+            name, schema, mode="create-or-replace", partition_by=partition_by, sort_by=sort_by, properties=properties,
+            format_version=format_version, location=location,
+        ) as staged:  # fmt: skip
+            return staged.commit()
+
+    def stage_table(
+        self,
+        name: Name,
+        schema: AnySchema,
+        *,
+        mode: StageMode = "create",
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        format_version: int | None = None,
+        location: str | None = None,
+    ) -> StagedTable:
+        """A table to be, for which data is written first and published with it in one commit (CTAS, RTAS). Nothing is in the
+        catalog before that. Raises what `create_table` and `replace_table` raise, as far as it is known now."""
+        identifier = self.identifier(name)
+        if mode not in ("create", "replace", "create-or-replace"):
+            raise InvalidInput(f"table {identifier}: mode must be create, replace or create-or-replace, not {mode!r}")
+        definition = self._definition(
+            identifier,
+            schema,
+            partition_by=partition_by,
+            sort_by=sort_by,
+            properties=properties,
+            format_version=format_version,
+            location=location,
+        )
+        if mode != "create":
+            try:
+                loaded = self._backend.load_table(identifier)
+                return StagedTable.of_replaced(loaded, identifier, definition, caches=self._caches)
+            except TableNotFound:
+                if mode == "replace":
+                    raise
+        self._require_namespace(identifier)
+        if self._backend.table_exists(identifier):
+            raise TableAlreadyExists(f"table {shown_name(self.name, identifier)} is there already")
+        metadata = definition.new_metadata(location=self._location(identifier, definition), effects=self._effects)
+        return StagedTable.of_new(self._backend, identifier, metadata, caches=self._caches)
 
     def load_table(self, name: Name) -> Table:
         """Raises TableNotFound."""
-        identifier = to_identifier(name)
-        return Table(self._backend.load_table(identifier), identifier=identifier, caches=self._caches)
+        identifier = self.identifier(name)
+        return self._table(self._backend.load_table(identifier), identifier)
 
     def register_table(self, name: Name, metadata_location: str) -> Table:
-        """Takes over a table by its metadata file."""
-        identifier = to_identifier(name)
+        """Takes over a table by its metadata file. Raises TableAlreadyExists, UnsupportedFeature."""
+        identifier = self.identifier(name)
         where = parse_from_user(metadata_location).text
-        return Table(self._backend.register_table(identifier, where), identifier=identifier, caches=self._caches)
+        return self._table(self._backend.register_table(identifier, where), identifier)
 
     def rename_table(self, name: Name, to: Name) -> None:
-        self._backend.rename_table(to_identifier(name), to_identifier(to))
+        """Raises TableNotFound, TableAlreadyExists, NamespaceNotFound, UnsupportedFeature."""
+        self._backend.rename_table(self.identifier(name), self.identifier(to))
 
     def drop_table(self, name: Name, *, purge: bool = False, if_exists: bool = False) -> None:
-        """Takes a table out of the catalog; with `purge`, deletes its files too (unless its gc.enabled forbids it)."""
-        identifier = to_identifier(name)
+        """Takes a table out of the catalog; with `purge`, deletes its files too (unless its gc.enabled forbids it). Raises
+        TableNotFound unless `if_exists`."""
+        identifier = self.identifier(name)
         try:
             if purge:
                 purge_table(self._backend, identifier)
@@ -186,16 +215,41 @@ class Catalog:
             if not if_exists:
                 raise
 
+    @property
+    def _effects(self) -> Effects:
+        return self._backend.effects
 
-def to_schema(given: AnySchema) -> Schema:
-    """A schema from what users give."""
-    if isinstance(given, Schema):
-        return given
-    if isinstance(given, pa.Schema):
-        return iceberg_schema(given)
-    if isinstance(given, str):
-        return schema_from_ddl(given)
-    raise InvalidInput(f"a schema is a floeberg.Schema, a pyarrow.Schema or Spark DDL text, not {type(given).__name__}")
+    def _table(self, loaded: LoadedTable, identifier: Identifier) -> Table:
+        return Table(loaded, identifier=identifier, caches=self._caches)
+
+    def _require_namespace(self, identifier: Identifier) -> None:
+        if not self._backend.namespace_exists(identifier.namespace):
+            shown = shown_name(self.name, identifier.namespace)
+            raise NamespaceNotFound(f"namespace {shown} does not exist; create_namespace makes it", namespace=shown)
+
+    def _location(self, identifier: Identifier, definition: TableDefinition) -> str:
+        return definition.location or self._backend.default_location(identifier)
+
+    def _definition(
+        self,
+        identifier: Identifier,
+        schema: AnySchema,
+        *,
+        partition_by: Sequence[str],
+        sort_by: Sequence[str],
+        properties: Mapping[str, str] | None,
+        format_version: int | None,
+        location: str | None,
+    ) -> TableDefinition:
+        merged = {**self._defaults, **(properties or {}), **self._overrides}
+        return TableDefinition(
+            schema=to_schema(schema),
+            partition_by=tuple(partition_by),
+            sort_by=tuple(sort_by),
+            format_version=stated_version(identifier, merged, format_version),
+            properties=merged,
+            location=None if location is None else parse_from_user(location).text,
+        )
 
 
 def catalog(
@@ -204,7 +258,7 @@ def catalog(
     type: str = "filesystem",
     warehouse: str | None = None,
     uri: str | Secret | None = None,
-    default_namespace: str | None = None,
+    default_namespace: str | Sequence[str] | None = None,
     properties: Mapping[str, str | Secret] | None = None,
     effects: Effects | None = None,
 ) -> Catalog:

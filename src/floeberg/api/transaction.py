@@ -8,6 +8,7 @@ from typing import Protocol, Self
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
 from floeberg.commit.operation import Operation
 from floeberg.commit.staging import preview
+from floeberg.errors import InvalidInput
 from floeberg.spec.metadata import TableMetadata
 
 
@@ -30,13 +31,16 @@ class Transaction:
         self._table = table
         self._operations: list[Operation] = []
         self._metadata = table.metadata
+        self._ended = False
 
     def __enter__(self) -> Self:
+        self._check_open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended = True
         if kind is None and self._operations:
             self._table.take(self._operations)
 
@@ -47,12 +51,18 @@ class Transaction:
 
     def take(self, operations: list[Operation]) -> None:
         """Keeps what an update block collected."""
+        self._check_open()
         self._metadata = preview(self._metadata, operations)
         self._operations += operations
 
     def add(self, *operations: Operation) -> None:
         """Adds operations (`floeberg.commit`), for engines and tools."""
+        self._check_open()
         self._operations += operations
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise InvalidInput("this transaction has ended: what is added to it now would be lost; begin another")
 
     def update_schema(self, *, case_sensitive: bool = True, allow_incompatible_changes: bool = False) -> UpdateSchema:
         return UpdateSchema(self, case_sensitive=case_sensitive, allow_incompatible_changes=allow_incompatible_changes)

@@ -32,10 +32,9 @@ from floeberg.spec.partition_update import PartitionSpecUpdate
 from floeberg.spec.refs import MAIN_BRANCH, RefType
 from floeberg.spec.schema import Schema
 from floeberg.spec.schema_update import ColumnPath, SchemaUpdate
+from floeberg.spec.sorting import build_sort_order
 from floeberg.spec.spark_ddl import type_from_ddl
 from floeberg.spec.types import UNSET, IcebergType
-
-Commit = Callable[[list[Operation]], object]
 
 
 class Committer(Protocol):
@@ -197,11 +196,13 @@ class UpdateSortOrder(_Update):
     def __init__(self, committer: Committer, *, case_sensitive: bool = True) -> None:
         super().__init__(committer)
         self._case_sensitive = case_sensitive
-        self._terms: list[str] = []
+        self._terms: list[str] | None = None
 
     def order_by(self, *terms: str) -> Self:
         """Sorts by terms such as `"ts desc"` or `"bucket(16, id) asc nulls last"`; none at all means unsorted."""
-        self._terms += terms
+        asked = [*(self._terms or ()), *terms]
+        build_sort_order(self._committer.metadata.current_schema, asked, case_sensitive=self._case_sensitive)
+        self._terms = asked
         return self
 
     def asc(self, term: str, nulls: str = "first") -> Self:
@@ -211,6 +212,8 @@ class UpdateSortOrder(_Update):
         return self.order_by(f"{term} desc nulls {nulls}")
 
     def _operations(self) -> list[Operation]:
+        if self._terms is None:
+            return []
         return [ChangeSortOrder(terms=tuple(self._terms), case_sensitive=self._case_sensitive)]
 
 
@@ -255,25 +258,53 @@ class ManageRefs(_Update):
         return self
 
     def create_branch(
-        self, name: str, snapshot_id: int | None = None, *, retention: Retention | None = None, replace: bool = False
+        self,
+        name: str,
+        snapshot_id: int | None = None,
+        *,
+        retention: Retention | None = None,
+        replace: bool = False,
+        if_not_exists: bool = False,
     ) -> Self:
+        """Makes a branch at a snapshot, the current one by default. Raises RefAlreadyExists at the commit."""
         return self._add(
-            CreateRef(name=name, type=RefType.BRANCH, snapshot_id=snapshot_id, retention=retention, replace=replace)
+            CreateRef(
+                name=name,
+                type=RefType.BRANCH,
+                snapshot_id=snapshot_id,
+                retention=retention,
+                replace=replace,
+                if_not_exists=if_not_exists,
+            )
         )
 
     def create_tag(
-        self, name: str, snapshot_id: int | None = None, *, max_ref_age_ms: int | None = None, replace: bool = False
+        self,
+        name: str,
+        snapshot_id: int | None = None,
+        *,
+        max_ref_age_ms: int | None = None,
+        replace: bool = False,
+        if_not_exists: bool = False,
     ) -> Self:
+        """Makes a tag at a snapshot, the current one by default. Raises RefAlreadyExists at the commit."""
         retention = None if max_ref_age_ms is None else Retention(max_ref_age_ms=max_ref_age_ms)
         return self._add(
-            CreateRef(name=name, type=RefType.TAG, snapshot_id=snapshot_id, retention=retention, replace=replace)
+            CreateRef(
+                name=name,
+                type=RefType.TAG,
+                snapshot_id=snapshot_id,
+                retention=retention,
+                replace=replace,
+                if_not_exists=if_not_exists,
+            )
         )
 
-    def remove_branch(self, name: str) -> Self:
-        return self._add(RemoveRef(name=name, type=RefType.BRANCH))
+    def remove_branch(self, name: str, *, if_exists: bool = False) -> Self:
+        return self._add(RemoveRef(name=name, type=RefType.BRANCH, if_exists=if_exists))
 
-    def remove_tag(self, name: str) -> Self:
-        return self._add(RemoveRef(name=name, type=RefType.TAG))
+    def remove_tag(self, name: str, *, if_exists: bool = False) -> Self:
+        return self._add(RemoveRef(name=name, type=RefType.TAG, if_exists=if_exists))
 
     def rename_branch(self, name: str, to: str) -> Self:
         return self._add(RenameBranch(name=name, to=to))

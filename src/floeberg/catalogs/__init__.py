@@ -1,0 +1,1 @@
+"""Catalogs: names, metadata pointers and the one compare-and-swap of each table."""

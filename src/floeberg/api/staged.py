@@ -1,0 +1,155 @@
+"""Tables whose data is written before they are there (CTAS, RTAS): one commit publishes both, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Final, Self
+
+from floeberg.api.caches import Caches
+from floeberg.api.definition import TableDefinition
+from floeberg.api.table import Table
+from floeberg.catalogs.base import CatalogBackend, LoadedTable
+from floeberg.catalogs.identifiers import Identifier
+from floeberg.catalogs.metadata_files import discard, table_roots
+from floeberg.catalogs.unpublished import UnpublishedPointer
+from floeberg.commit.commit import Committed, commit_operations
+from floeberg.commit.operation import Operation
+from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.errors import AlreadyExists, FloebergError, FormatError, InvalidInput, NotFound, ValidationConflict
+from floeberg.spec.builder import apply_updates
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.partitioning import PartitionSpec
+from floeberg.spec.schema import Schema
+from floeberg.spec.sorting import SortOrder
+
+_NOTHING_DONE: Final = (AlreadyExists, NotFound, InvalidInput, FormatError)
+"""Errors that a commit raises before it swaps anything, or when another was quicker."""
+
+
+class StagedTable:
+    """A table to be. Write data files for `metadata`, name them with `track`, and `commit` them.
+
+    As a context manager it is abandoned when its block ends without a commit: the tracked files are deleted. After an
+    unknown outcome nothing is.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedTable,
+        *,
+        identifier: Identifier,
+        first: tuple[Operation, ...] = (),
+        caches: Caches | None = None,
+    ) -> None:
+        self._caches = caches
+        self._pointer = loaded.pointer
+        self._base = loaded.state
+        self._first = first
+        self._files: list[str] = []
+        self._ended = False
+        self.identifier = identifier
+        self.metadata: TableMetadata = _preview(loaded.state, first)
+
+    @classmethod
+    def of_new(
+        cls, catalog: CatalogBackend, identifier: Identifier, metadata: TableMetadata, *, caches: Caches | None = None
+    ) -> Self:
+        """A table that its commit will create."""
+        pointer = UnpublishedPointer(catalog, identifier)
+        state = TableState(pointer.identifier, metadata, None)
+        return cls(LoadedTable(pointer, state), identifier=identifier, caches=caches)
+
+    @classmethod
+    def of_replaced(
+        cls, loaded: LoadedTable, identifier: Identifier, definition: TableDefinition, *, caches: Caches | None = None
+    ) -> Self:
+        """A table that its commit will replace; its history stays."""
+        planned = _preview(loaded.state, (definition.replacement(),))
+        return cls(loaded, identifier=identifier, first=(definition.replacement(staged=planned),), caches=caches)
+
+    def __repr__(self) -> str:
+        return f"StagedTable({self.name}, {self.metadata.location})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._ended:
+            self.abandon()
+
+    @property
+    def name(self) -> str:
+        return self._pointer.identifier
+
+    @property
+    def pointer(self) -> TablePointer:
+        """What files are written through, for engines."""
+        return self._pointer
+
+    @property
+    def schema(self) -> Schema:
+        return self.metadata.current_schema
+
+    @property
+    def spec(self) -> PartitionSpec:
+        return self.metadata.default_spec
+
+    @property
+    def sort_order(self) -> SortOrder:
+        return self.metadata.default_sort_order
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.metadata.properties
+
+    def track(self, locations: Iterable[str]) -> None:
+        """Remembers files that were written for this table alone, to delete them if it does not come about. Raises
+        PathEscape for a file outside the table's folders."""
+        roots = table_roots(self.metadata)
+        self._files += [roots.guard(location) for location in locations]
+
+    def commit(self, *operations: Operation, engine_summary: Mapping[str, str] | None = None) -> Table:
+        """Publishes the table with what the operations add, in one commit.
+
+        Raises AlreadyExists when the name was taken meanwhile, ValidationConflict and CommitConflict as every commit; the
+        tracked files are deleted then. CommitUnknown when it is not known, and nothing is deleted.
+        """
+        if self._ended:
+            raise InvalidInput(f"table {self.name}: this staged table was committed or abandoned already")
+        self._ended = True  # from here on only a proof of rejection allows to delete anything
+        try:
+            committed = self._commit((*self._first, *operations), engine_summary)
+        except FloebergError as error:
+            if error.cleanup_safe or isinstance(error, _NOTHING_DONE):
+                self.abandon()
+            raise
+        return Table(LoadedTable(self._pointer, committed.state), identifier=self.identifier, caches=self._caches)
+
+    def _commit(self, operations: tuple[Operation, ...], engine_summary: Mapping[str, str] | None) -> Committed:
+        try:
+            committed = commit_operations(self._pointer, self._base, operations, engine_summary=engine_summary)
+            if committed.state.metadata_location is None:  # nothing was added to the new table: it is published empty
+                state = self._pointer.swap(self._base, committed.state.metadata)
+                committed = Committed(state, ())
+        except ValidationConflict as conflict:
+            if isinstance(conflict.__cause__, AlreadyExists | NotFound):
+                raise conflict.__cause__ from None
+            raise
+        return committed
+
+    def abandon(self) -> None:
+        """Gives the table up and deletes the tracked files."""
+        self._ended = True
+        for location in self._files:
+            discard(self._pointer.store_for(location), location)
+
+
+def _preview(state: TableState, operations: Iterable[Operation]) -> TableMetadata:
+    metadata = state.metadata
+    for operation in operations:
+        updates = operation.updates(metadata, state)  # type: ignore[arg-type]
+        metadata = apply_updates(metadata, updates, now_ms=metadata.last_updated_ms)
+    return metadata
