@@ -10,25 +10,67 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from floeberg import errors
+    from floeberg.api.catalog import Catalog, catalog, open_table
+    from floeberg.api.staged import StagedTable
+    from floeberg.api.table import Table
+    from floeberg.api.transaction import Transaction
+    from floeberg.api.view import View, ViewDefinition
+    from floeberg.catalogs.identifiers import Identifier
+    from floeberg.commit.refs import Retention
+    from floeberg.expr.build import col
+    from floeberg.spec import types
     from floeberg.spec.schema import Schema
+    from floeberg.spec.types import NestedField
+    from floeberg.storage.secret import Secret
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Catalog": "floeberg.api.catalog",
+    "Identifier": "floeberg.catalogs.identifiers",
+    "NestedField": "floeberg.spec.types",
+    "Retention": "floeberg.commit.refs",
     "Schema": "floeberg.spec.schema",
-    "errors": "floeberg",
+    "Secret": "floeberg.storage.secret",
+    "StagedTable": "floeberg.api.staged",
+    "Table": "floeberg.api.table",
+    "Transaction": "floeberg.api.transaction",
+    "View": "floeberg.api.view",
+    "ViewDefinition": "floeberg.api.view",
+    "catalog": "floeberg.api.catalog",
+    "col": "floeberg.expr.build",
+    "open_table": "floeberg.api.catalog",
 }
 """Where each public name lives."""
+_MODULES = {"errors": "floeberg.errors", "types": "floeberg.spec.types"}
+"""The modules that are public as a whole."""
 
-__all__ = ["Schema", "errors"]
+__all__ = [
+    "Catalog",
+    "Identifier",
+    "NestedField",
+    "Retention",
+    "Schema",
+    "Secret",
+    "StagedTable",
+    "Table",
+    "Transaction",
+    "View",
+    "ViewDefinition",
+    "catalog",
+    "col",
+    "errors",
+    "open_table",
+    "types",
+]
 
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'floeberg' has no attribute {name!r}")
-    if home == "floeberg":
-        return importlib.import_module(f"floeberg.{name}")
     value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
