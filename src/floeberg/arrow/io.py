@@ -4,11 +4,14 @@ elsewhere; and sinks that become durable, whole, when they are closed."""
 from __future__ import annotations
 
 import os
+import struct
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
+from fastavro.schema import SchemaParseException, UnknownType
 
 from floeberg.effects.protocols import Store
 from floeberg.errors import DataFileCorrupt, FileNotFound, FloebergError
@@ -29,6 +32,13 @@ def open_source(store: Store, location: str, *, size_bytes: int | None = None) -
         raise FileNotFound(f"{location} is not there", location=location) from error
 
 
+_MALFORMED: Final = (
+    pa.ArrowException, OSError, EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError,
+    MemoryError, struct.error, zlib.error, SchemaParseException, UnknownType,
+)  # fmt: skip
+"""What decoders raise over bytes that are not what they should be (a length of petabytes raises MemoryError)."""
+
+
 @contextmanager
 def reading(location: str) -> Iterator[None]:
     """Turns what pyarrow and fastavro raise about a file's bytes into DataFileCorrupt, naming the file."""
@@ -36,7 +46,7 @@ def reading(location: str) -> Iterator[None]:
         yield
     except FloebergError:
         raise
-    except (pa.ArrowException, OSError, EOFError, ValueError, TypeError, KeyError, IndexError) as error:
+    except _MALFORMED as error:
         raise DataFileCorrupt(f"{location} cannot be read: {error}", location=location) from error
 
 

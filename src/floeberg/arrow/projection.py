@@ -143,11 +143,11 @@ class Resolver:
                 return lambda array: variant_array(plain(array), location=self._location, column=path)
             case StructType() if field.is_struct:
                 return self._struct(field, target, path=path)
-            case ListType() if len(field.children) == 1 and is_list(field.type):
+            case ListType() if is_list(field.type):
                 return self._list(field, target, path=path)
             case MapType() if field.is_map:
                 return self._map(field, target, path=path)
-            case MapType() if len(field.children) == 1 and len(field.children[0].children) == 2:
+            case MapType() if is_list(field.type) and len(field.children[0].children) == 2:
                 return self._map_of_pairs(field, target, path=path)
         if not field.children and not target.is_nested:
             convert = self.converter(field.type, target)

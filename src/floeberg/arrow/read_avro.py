@@ -173,8 +173,12 @@ class _Chained:
         self._rest = rest
 
     def read(self, size: int) -> bytes:
+        """That many bytes, fewer at the end. Raises EOFError for lengths that no file has."""
+        if size < 0:
+            raise EOFError("a negative length")
         content = self._head.read(size)
-        return content if len(content) == size else content + bytes(self._rest.read(size - len(content)))
+        left = min(size - len(content), self._rest.size() - self._rest.tell())
+        return content + bytes(self._rest.read(left)) if left > 0 else content
 
 
 class _Record:

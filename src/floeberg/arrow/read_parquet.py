@@ -44,6 +44,7 @@ def open_parquet(store: Store, location: str, *, size_bytes: int | None = None, 
                 coerce_int96_timestamp_unit="ns" if wants_ns else "us",
                 schema_depth_limit=4 * MAX_SCHEMA_DEPTH,
                 arrow_extensions_enabled=False,
+                page_checksum_verification=True,
             )
         except OSError as error:
             if "encrypted" in str(error):

@@ -139,6 +139,7 @@ def _open(sink: FileSink, schema: pa.Schema, properties: WriteProperties, footer
             store_schema=False,
             metadata_collector=footers,
             write_page_index=True,
+            write_page_checksum=True,
             store_decimal_as_integer=True,
             data_page_size=properties.page_bytes,
             max_rows_per_page=properties.page_rows,
