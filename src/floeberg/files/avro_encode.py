@@ -28,7 +28,7 @@ from floeberg.spec.types import (
     StructType,
     UnknownType,
     UuidType,
-)  # fmt: skip
+)
 
 LONG_MIN: Final = -(1 << 63)
 LONG_MAX: Final = (1 << 63) - 1

@@ -30,7 +30,7 @@ from floeberg.spec.types import (
     TimeType,
     UnknownType,
     UuidType,
-)  # fmt: skip
+)
 
 AvroSchema = dict[str, object]
 

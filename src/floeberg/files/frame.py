@@ -29,7 +29,7 @@ from floeberg.files.manifest_columns import (
     matcher,
     nulls,
     typed,
-)  # fmt: skip
+)
 from floeberg.files.partition_columns import inferred_partition_type, partition_series, resolve_partition
 from floeberg.spec.data_file import EntryStatus, FileContent, ManifestContent, ManifestFile
 from floeberg.spec.types import StructType, UnknownType

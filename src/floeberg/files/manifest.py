@@ -30,7 +30,7 @@ from floeberg.spec.data_file import (
     ManifestContent,
     ManifestEntry,
     ManifestFile,
-)  # fmt: skip
+)
 from floeberg.spec.partitioning import PartitionSpec, partition_fields_to_json
 from floeberg.spec.schema import Schema
 from floeberg.spec.schema_json import schema_to_json

@@ -15,7 +15,7 @@ from floeberg.files.avro_encode import (
     encode_text,
     long_bytes,
     partition_encoder,
-)  # fmt: skip
+)
 from floeberg.files.avro_schemas import DEFAULT_BLOCK_SIZE_IN_BYTES
 from floeberg.spec.data_file import DataFile, FileContent, ManifestEntry
 from floeberg.spec.types import StructType

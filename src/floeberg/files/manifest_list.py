@@ -27,7 +27,7 @@ from floeberg.files.manifest_columns import (
     match,
     matcher,
     typed,
-)  # fmt: skip
+)
 from floeberg.spec.data_file import FieldSummary, ManifestContent, ManifestFile
 
 _BY_ID, _BY_NAME = matcher(MANIFEST_FILE_COLUMNS)

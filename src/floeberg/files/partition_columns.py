@@ -47,7 +47,7 @@ from floeberg.spec.types import (
     TimeType,
     UnknownType,
     UuidType,
-)  # fmt: skip
+)
 
 _MICROS_PER_DAY: Final = 86_400_000_000
 _DTYPES: Final[dict[type[IcebergType], pl.DataType]] = {
