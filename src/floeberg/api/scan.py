@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 import pyarrow as pa
@@ -28,9 +28,6 @@ from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.schema import Schema
 from floeberg.spec.snapshots import Snapshot
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Where = str | Expression | None
 
@@ -108,7 +105,7 @@ class RowStream:
         assert isinstance(frame, pl.DataFrame)
         return frame
 
-    def to_pandas(self, **options: Any) -> pd.DataFrame:
+    def to_pandas(self, **options: Any) -> Any:
         """All rows as a pandas frame; options are those of `pyarrow.Table.to_pandas`. Needs pandas."""
         return self.to_arrow().to_pandas(**options)
 
@@ -228,8 +225,11 @@ def to_milliseconds(moment: datetime | int | None) -> int | None:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-def checked_limit(limit: int | None) -> int | None:
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+def checked_limit(limit: object) -> int | None:
+    """Raises InvalidInput for what is no number of rows."""
+    if limit is None:
+        return None
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
         raise InvalidInput(f"limit is a number of rows, not {limit!r:.60}")
     return limit
 

@@ -7,14 +7,17 @@ from datetime import datetime
 
 from floeberg.api.caches import Caches
 from floeberg.api.inspect import Inspect
+from floeberg.api.row_writes import MakeChange, RowWrites
 from floeberg.api.scan import Scan, ScanSource, Where
 from floeberg.api.transaction import Transaction
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
+from floeberg.api.writing import Change
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.errors import FloebergError
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.refs import SnapshotRef
@@ -23,7 +26,7 @@ from floeberg.spec.snapshots import Snapshot
 from floeberg.spec.sorting import SortOrder
 
 
-class Table:
+class Table(RowWrites):
     """A table at one moment. Reading sees the state it was loaded with until `refresh`; a commit takes the newest state and
     brings this object up to date."""
 
@@ -150,6 +153,24 @@ class Table:
     def take(self, operations: list[Operation]) -> None:
         """Commits what an update block collected."""
         self.commit(*operations)
+
+    def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
+        head = self.metadata.snapshot_for_ref(branch)
+        planned = make(
+            Change(
+                self._source,
+                starting_snapshot_id=None if head is None else head.snapshot_id,
+                branch=branch,
+                snapshot_properties=snapshot_properties,
+            )
+        )
+        if planned.operation is None:
+            return None
+        try:
+            return self.commit(planned.operation).snapshots[-1]
+        except FloebergError as error:
+            planned.failed(error)
+            raise
 
     def transaction(self) -> Transaction:
         """Several changes as one commit: `with t.transaction() as tx: …`."""

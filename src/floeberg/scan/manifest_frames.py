@@ -132,12 +132,14 @@ class ManifestReader:
         )  # fmt: skip
         if self._cache is not None:
             if (known := self._cache.frame(key, columns)) is not None:
-                return known
-            columns |= self._cache.held_columns(key)
-        frame = self._decode(manifest, columns, partition_type)
+                return _only(known, columns)
+            decoded = columns | self._cache.held_columns(key)
+        else:
+            decoded = columns
+        frame = self._decode(manifest, decoded, partition_type)
         if self._cache is not None:
             self._cache.keep(key, frame)
-        return frame
+        return _only(frame, columns)
 
     def in_parallel(self, action: Callable[[ManifestFile], T], manifests: Sequence[ManifestFile]) -> list[T]:
         """The action's results, in the manifests' order. The first error is raised and ends the rest."""
@@ -194,3 +196,8 @@ def joined(parts: Iterable[FilesOfSpec]) -> list[FilesOfSpec]:
         FilesOfSpec(group[0].spec, group[0].partition_type, pl.concat([part.frame for part in group]))
         for group in by_spec.values()
     ]
+
+
+def _only(frame: pl.DataFrame, columns: frozenset[str]) -> pl.DataFrame:
+    """The columns that were asked for, in one order: a cached frame may hold more, and frames of a plan are joined."""
+    return frame.select(sorted(columns))

@@ -1,0 +1,317 @@
+"""Changes rows of planned files: copy-on-write, which writes what stays anew, or merge-on-read, which writes deletes beside
+the files. Only rows for which the condition is TRUE are touched; rows that others deleted stay deleted; on tables with
+lineage a row keeps its id, and an updated row takes the age of the commit.
+https://iceberg.apache.org/spec/#row-level-deletes, https://iceberg.apache.org/spec/#row-lineage"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from floeberg.arrow.filter import filter_mask
+from floeberg.arrow.scan import NO_COLUMNS, TableReader
+from floeberg.arrow.table_writer import TableWriter
+from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.write import RollingWriter
+from floeberg.arrow.write_deletes import DeletedFile
+from floeberg.errors import InvalidInput
+from floeberg.expr.metrics_eval import must_all_match
+from floeberg.expr.nodes import TRUE, AlwaysTrue
+from floeberg.files.deletion_vector import bitmap_of
+from floeberg.scan.tasks import FileScanTask
+from floeberg.spec.data_file import DataFile
+from floeberg.spec.metadata_columns import LAST_UPDATED_SEQUENCE_NUMBER, ROW_POSITION
+from floeberg.spec.schema import Schema
+
+Mask = npt.NDArray[np.bool_]
+
+DELETE_GRANULARITY: Final = "write.delete.granularity"
+
+
+class RowLevelMode(StrEnum):
+    """How rows are changed: `write.{delete,update,merge}.mode`."""
+
+    COPY_ON_WRITE = "copy-on-write"
+    MERGE_ON_READ = "merge-on-read"
+
+
+@dataclass(slots=True)
+class RowCounts:
+    """What was done to rows; `deleted` is None when files went whole whose live rows nobody counted."""
+
+    deleted: int | None = 0
+    updated: int = 0
+    copied: int = 0
+    inserted: int = 0
+
+    def summary(self) -> dict[str, str]:
+        """As keys of a snapshot's summary; what was not done is left out."""
+        counts = {
+            "rows-deleted": self.deleted,
+            "rows-updated": self.updated,
+            "rows-copied": self.copied,
+            "rows-inserted": self.inserted,
+        }
+        return {key: str(number) for key, number in counts.items() if number}
+
+    def delete(self, rows: int | None) -> None:
+        self.deleted = None if rows is None or self.deleted is None else self.deleted + rows
+
+
+@dataclass(slots=True)
+class RowChange:
+    """The files of a change of rows, for a commit."""
+
+    added: list[DataFile] = field(default_factory=list)
+    removed_data: list[DataFile] = field(default_factory=list)
+    removed_deletes: list[DataFile] = field(default_factory=list)
+    referenced: set[str] = field(default_factory=set)
+    """The data files that new deletes are for."""
+    counts: RowCounts = field(default_factory=RowCounts)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.added or self.removed_data or self.removed_deletes)
+
+
+class Update(Protocol):
+    """What becomes of the rows that a change touches."""
+
+    def touched(self, batch: pa.RecordBatch, schema: Schema, task: FileScanTask) -> Mask:
+        """Which live rows of a batch (of the task's file, without its residual applied) the change touches."""
+        ...
+
+    def updated(self, rows: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+        """The touched rows as they will be, in the same columns."""
+        ...
+
+    @property
+    def columns(self) -> Schema:
+        """The columns that tell which rows are touched."""
+        ...
+
+
+class RowLevelEngine:
+    """One change of rows of one table. Tasks come with metrics, so that files that match whole are known."""
+
+    def __init__(self, reader: TableReader, writer: TableWriter, mode: RowLevelMode) -> None:
+        self._reader = reader
+        self._writer = writer
+        # v1 has no delete files, so that rows can only be removed by writing the others anew.
+        self._in_place = mode is RowLevelMode.MERGE_ON_READ and writer.metadata.format_version > 1
+        self._schema = writer.rewritten_schema
+        self._data: RollingWriter | None = None
+
+    def delete(self, tasks: Iterable[FileScanTask]) -> RowChange:
+        """Deletes the rows for which the tasks' residuals are true."""
+        change = RowChange()
+        positions: dict[_Target, BitMap64] = {}
+        for task in tasks:
+            if must_all_match(task.residual, task.data_file):
+                change.removed_data.append(task.data_file)
+                change.counts.delete(None if task.deletes else task.data_file.record_count)
+            elif self._in_place:
+                self._delete_in_place(task, change, positions)
+            else:
+                self._copy_without(task, change)
+        return self._finished(change, positions)
+
+    def update(
+        self, tasks: Iterable[FileScanTask], update: Update, *, then: Callable[[], pa.Table | None] | None = None
+    ) -> RowChange:
+        """Updates the rows that `update` touches; `then` gives rows to insert, asked for when all files were read."""
+        change = RowChange()
+        positions: dict[_Target, BitMap64] = {}
+        for task in tasks:
+            if self._in_place:
+                self._update_in_place(task, update, change, positions)
+            else:
+                self._copy_updated(task, update, change)
+        rows = None if then is None else then()
+        if rows is not None and rows.num_rows:
+            self._out.write(rows)
+            change.counts.inserted += rows.num_rows
+        return self._finished(change, positions)
+
+    @property
+    def _out(self) -> RollingWriter:
+        if self._data is None:
+            self._data = self._writer.data_writer(with_lineage=self._writer.has_lineage)
+        return self._data
+
+    # copy-on-write
+
+    def _copy_without(self, task: FileScanTask, change: RowChange) -> None:
+        matched = sum(batch.num_rows for batch in self._reader.rows(task, NO_COLUMNS))
+        if not matched:
+            return
+        kept = 0
+
+        def rest() -> Iterator[pa.RecordBatch]:
+            nonlocal kept
+            for batch in self._reader.rows(task, self._schema, residual=TRUE):
+                left = batch.filter(pa.array(~_true_rows(task, batch, self._schema)))
+                kept += left.num_rows
+                yield left
+
+        self._write(rest())
+        change.removed_data.append(task.data_file)
+        change.counts.delete(matched)
+        change.counts.copied += kept
+
+    def _copy_updated(self, task: FileScanTask, update: Update, change: RowChange) -> None:
+        if not any(
+            update.touched(batch, update.columns, task).any() for batch in self._reader.rows(task, update.columns)
+        ):
+            return
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            for batch in self._reader.rows(task, self._schema, residual=TRUE):
+                touched = update.touched(batch, self._schema, task)
+                change.counts.updated += int(touched.sum())
+                change.counts.copied += int((~touched).sum())
+                yield _replaced(batch, touched, self._changed(batch.filter(pa.array(touched)), update))
+
+        self._write(rows())
+        change.removed_data.append(task.data_file)
+
+    def _changed(self, rows: pa.RecordBatch, update: Update) -> pa.RecordBatch:
+        """Touched rows as they will be: they keep their ids, and their age is the commit's, which is written as null."""
+        changed = update.updated(rows, self._schema)
+        if not self._writer.has_lineage:
+            return changed
+        at = changed.schema.get_field_index(LAST_UPDATED_SEQUENCE_NUMBER.name)
+        return changed.set_column(at, changed.schema.field(at), pa.nulls(changed.num_rows, pa.int64()))
+
+    def _write(self, batches: Iterator[pa.RecordBatch]) -> None:
+        self._out.write(pa.RecordBatchReader.from_batches(arrow_schema(self._schema), batches))
+
+    # merge-on-read
+
+    def _delete_in_place(self, task: FileScanTask, change: RowChange, positions: dict[_Target, BitMap64]) -> None:
+        found = BitMap64()
+        for batch in self._reader.rows(task, Schema(ROW_POSITION)):
+            found |= bitmap_of(batch.column(0).to_numpy(zero_copy_only=False))
+        if found:
+            positions[_Target.of(task)] = found
+            change.counts.delete(len(found))
+
+    def _update_in_place(
+        self, task: FileScanTask, update: Update, change: RowChange, positions: dict[_Target, BitMap64]
+    ) -> None:
+        found = BitMap64()
+        schema = Schema(*self._schema.fields, ROW_POSITION)
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            nonlocal found
+            for batch in self._reader.rows(task, schema):
+                touched = batch.filter(pa.array(update.touched(batch, schema, task)))
+                found |= bitmap_of(touched.column(len(self._schema.fields)).to_numpy(zero_copy_only=False))
+                yield self._changed(touched.select(range(len(self._schema.fields))), update)
+
+        self._write(rows())
+        if found:
+            positions[_Target.of(task)] = found
+            change.counts.updated += len(found)
+
+    def _finished(self, change: RowChange, positions: dict[_Target, BitMap64]) -> RowChange:
+        if self._data is not None:
+            change.added += self._writer.finish(self._data)
+        if positions:
+            change.referenced = {target.deleted.file_path for target in positions}
+            vectors = self._writer.metadata.format_version > 2
+            (self._write_vectors if vectors else self._write_position_deletes)(change, positions)
+        return change
+
+    def _write_vectors(self, change: RowChange, positions: dict[_Target, BitMap64]) -> None:
+        """A data file has one vector at most: the new one takes in what was deleted of the file by position before."""
+        merged: dict[DeletedFile, BitMap64] = {}
+        for target, found in positions.items():
+            older = self._reader.deletes(target.task).positions
+            merged[target.deleted] = found if older is None else found | older
+            change.removed_deletes += [
+                delete.file
+                for delete in target.task.deletes
+                if delete.file.referenced_data_file == target.deleted.file_path
+            ]
+        change.added += self._writer.write_vectors(merged)
+
+    def _write_position_deletes(self, change: RowChange, positions: dict[_Target, BitMap64]) -> None:
+        """Under each data file's own spec, whatever the table's is now: a file each, or one a partition."""
+        granularity = self._writer.metadata.properties.get(DELETE_GRANULARITY, "file")
+        if granularity not in ("file", "partition"):
+            raise InvalidInput(f"table property {DELETE_GRANULARITY} is file or partition, not {granularity!r:.60}")
+        groups: dict[object, dict[DeletedFile, BitMap64]] = {}
+        for target, found in positions.items():
+            deleted = target.deleted
+            key = deleted.file_path if granularity == "file" else (deleted.spec_id, repr(deleted.partition))
+            groups.setdefault(key, {})[deleted] = found
+        change.added += [self._writer.write_position_deletes(group) for group in groups.values()]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Target:
+    """A file that rows are deleted of."""
+
+    task: FileScanTask
+    deleted: DeletedFile
+
+    @staticmethod
+    def of(task: FileScanTask) -> _Target:
+        file = task.data_file
+        return _Target(task, DeletedFile(file_path=file.file_path, spec_id=file.spec_id, partition=file.partition))
+
+
+def _true_rows(task: FileScanTask, batch: pa.RecordBatch, schema: Schema) -> Mask:
+    """The rows for which the task's residual is true; null is not."""
+    if isinstance(task.residual, AlwaysTrue):
+        return np.ones(batch.num_rows, dtype=np.bool_)
+    mask: Mask = filter_mask(task.residual, batch, schema).fill_null(False).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _replaced(batch: pa.RecordBatch, touched: Mask, changed: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with its touched rows replaced, in its order."""
+    if not touched.any():
+        return batch
+    if touched.all():
+        return changed
+    order = np.empty(len(touched), dtype=np.int64)
+    order[~touched] = np.arange(len(touched) - changed.num_rows)
+    order[touched] = np.arange(len(touched) - changed.num_rows, len(touched))
+    kept = batch.filter(pa.array(~touched))
+    both = pa.Table.from_batches([kept, changed]).combine_chunks()
+    return both.take(pa.array(order)).combine_chunks().to_batches()[0]
+
+
+class Assignments:
+    """An update that sets columns of the rows for which the tasks' residuals are true."""
+
+    def __init__(self, columns: Schema, assign: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
+        self._columns = columns
+        self._assign = assign
+
+    @property
+    def columns(self) -> Schema:
+        return self._columns
+
+    def touched(self, batch: pa.RecordBatch, schema: Schema, task: FileScanTask) -> Mask:
+        return _true_rows(task, batch, schema)
+
+    def updated(self, rows: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+        return with_columns(rows, self._assign(rows))
+
+
+def with_columns(rows: pa.RecordBatch, columns: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with some columns, found by name, replaced."""
+    arrays = list(rows.columns)
+    for name, array in zip(columns.schema.names, columns.columns, strict=True):
+        arrays[rows.schema.get_field_index(name)] = array
+    return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
