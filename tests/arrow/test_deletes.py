@@ -182,7 +182,7 @@ def test_a_vector_wins_over_position_deletes_and_there_is_one_at_most() -> None:
 # -------------------------------------------------------------------------------------------------------- equality
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_key_sets_contain_what_a_set_of_rows_contains(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(FILTER_TYPES), min_size=1, max_size=3))

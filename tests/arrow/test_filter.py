@@ -29,7 +29,7 @@ def batch_of(rows: list[tuple[Any, ...]], schema: Schema) -> pa.RecordBatch:
     return table.to_batches()[0] if rows else pa.RecordBatch.from_pylist([], schema=arrow_schema(schema))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_masks_equal_the_oracle_row_by_row(data: st.DataObject) -> None:
     schema = data.draw(flat_schemas())

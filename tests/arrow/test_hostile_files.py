@@ -54,7 +54,7 @@ WRITTEN = {file_format: written(file_format) for file_format in (FileFormat.PARQ
 
 
 @pytest.mark.parametrize("file_format", list(WRITTEN))
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(changes=st.lists(st.tuples(st.integers(0, 2**20), st.integers(0, 255)), min_size=1, max_size=4))
 def test_changed_bytes_raise_our_errors_or_read_as_valid_batches(
     file_format: FileFormat, changes: list[tuple[int, int]]

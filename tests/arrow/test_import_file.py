@@ -47,7 +47,7 @@ def describe(store: MemoryStore, schema: Schema, file_format: FileFormat = FileF
     )  # fmt: skip
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_pruning_by_a_footer_never_loses_a_row(data: st.DataObject) -> None:
     schema = data.draw(flat_schemas(max_columns=2))

@@ -70,7 +70,7 @@ def write(
     return writer.close()
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(data=st.data(), mode=st.sampled_from(["full", "truncate(1)", "truncate(3)", "truncate(16)"]))
 def test_bounds_hold_for_every_value_and_counts_are_exact(data: st.DataObject, mode: str) -> None:
     kind = data.draw(st.sampled_from(FILTER_TYPES))

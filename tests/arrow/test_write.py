@@ -338,7 +338,7 @@ def test_each_partition_has_files_of_its_own(clustered: bool) -> None:
     assert sorted(row["id"] for row in read(store, files, EVENTS)) == sorted(row[0] for row in rows)
 
 
-@settings(max_examples=100)
+@settings(max_examples=70)
 @given(data=st.data())
 def test_splitting_by_partition_is_grouping_by_the_transforms(data: st.DataObject) -> None:
     kinds = [data.draw(st.sampled_from(FILTER_TYPES)) for _ in range(2)]
@@ -358,7 +358,7 @@ def test_splitting_by_partition_is_grouping_by_the_transforms(data: st.DataObjec
     assert sorted((repr(key), count) for key, count in found) == sorted(counts.items())
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_sorting_equals_the_specification_s_order(data: st.DataObject) -> None:
     kinds = [data.draw(st.sampled_from(FILTER_TYPES)) for _ in range(2)]

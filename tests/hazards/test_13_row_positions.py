@@ -72,7 +72,7 @@ def read_rows(
 
 
 @pytest.mark.parametrize("file_format", [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO])
-@settings(max_examples=100)
+@settings(max_examples=70)
 @given(data=st.data())
 def test_rows_and_positions_are_those_of_brute_force(file_format: FileFormat, data: st.DataObject) -> None:
     schema = data.draw(flat_schemas(max_columns=3))
