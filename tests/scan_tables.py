@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from floeberg.api.catalog import catalog
@@ -11,12 +11,23 @@ from floeberg.api.table import Table
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.row_delta import RowDelta
 from floeberg.effects.protocols import Store
+from floeberg.effects.system import system_effects
+from floeberg.files.manifest import write_manifest
+from floeberg.files.manifest_list import write_manifest_list
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import choose_snapshot
-from floeberg.spec.data_file import DataFile, FileContent, FileFormat
+from floeberg.spec.builder import apply_updates
+from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, FileFormat, ManifestEntry
+from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.metadata_columns import DELETE_FILE_PATH
+from floeberg.spec.partitioning import PartitionSpec
+from floeberg.spec.refs import SnapshotRef
+from floeberg.spec.schema import Schema
+from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.updates import AddPartitionSpec, AddSnapshot, MetadataUpdate, SetSnapshotRef, create_table_updates
 from floeberg.spec.values import to_bytes
+from floeberg.storage.memory import MemoryStore
 
 DDL = "id bigint, data string, price double, day date"
 
@@ -135,3 +146,58 @@ class _Counted:
             return action(location, *rest, **options)
 
         return counted
+
+
+@dataclass(frozen=True)
+class HandMade:
+    """A table made of given manifests, for metrics and partitions that no writer would give."""
+
+    metadata: TableMetadata
+    store: MemoryStore
+
+    def store_for(self, location: str) -> Store:
+        return self.store
+
+
+def hand_made(
+    schema: Schema, manifests: Sequence[tuple[PartitionSpec, Sequence[DataFile]]], *, format_version: int = 2
+) -> HandMade:
+    """A v3 table whose manifests are of an older version, as after an upgrade."""
+    store = MemoryStore(system_effects().clock)
+    specs = list({spec.spec_id: spec for spec, _ in manifests}.values())
+    updates: list[MetadataUpdate] = list(
+        create_table_updates(
+            table_uuid="9c12d441-03fe-4693-9a96-a0705ddf69c1",
+            location="memory://w/t",
+            schema=schema,
+            spec=specs[0],
+            format_version=3,
+        )
+    )
+    updates += [AddPartitionSpec(spec) for spec in specs[1:]]
+    listed = []
+    for number, (spec, files) in enumerate(manifests):
+        entries = [ManifestEntry(status=EntryStatus.ADDED, snapshot_id=7, data_file=file) for file in files]
+        written = write_manifest(entries, schema=schema, spec=spec, format_version=format_version, snapshot_id=7)
+        path = f"memory://w/t/metadata/m{number}.avro"
+        store.write(path, written.data)
+        listed.append(written.to_manifest_file(path, 0 if format_version == 1 else 1))
+    if format_version >= 3:
+        listed = [replace(manifest, first_row_id=1_000 * number) for number, manifest in enumerate(listed)]
+    data = write_manifest_list(
+        listed, format_version=format_version, snapshot_id=7, parent_snapshot_id=None, sequence_number=1, first_row_id=0
+    )
+    store.write("memory://w/t/metadata/list.avro", data)
+    rows = sum(file.record_count for _, files in manifests for file in files)
+    snapshot = Snapshot(
+        snapshot_id=7,
+        sequence_number=1,
+        timestamp_ms=2**41,
+        manifest_list="memory://w/t/metadata/list.avro",
+        operation="append",
+        schema_id=0,
+        first_row_id=0,
+        added_rows=rows,
+    )
+    updates += [AddSnapshot(snapshot), SetSnapshotRef("main", SnapshotRef(snapshot_id=7))]
+    return HandMade(apply_updates(None, updates, now_ms=2**41), store)

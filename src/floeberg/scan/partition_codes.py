@@ -26,8 +26,9 @@ class PartitionCodes:
         taken = 0
         for part in parts:
             keys = _keys(part.frame).unique(maintain_order=True)
-            numbers = pl.Series(CODE, np.arange(taken, taken + max(keys.height, 1), dtype=np.int64))
-            taken += len(numbers)
+            count = keys.height if keys.width else 1
+            numbers = pl.Series(CODE, np.arange(taken, taken + count, dtype=np.int64))
+            taken += count
             self._tables[part.spec.spec_id] = keys.with_columns(numbers) if keys.width else numbers.to_frame()
 
     def of(self, part: FilesOfSpec) -> pl.Series:

@@ -105,8 +105,8 @@ def _cuts(file: DataFile, target_size_bytes: int) -> list[int]:
         return list(range(target_size_bytes, size, target_size_bytes))
     cuts: list[int] = []
     last = 0
-    for offset, following in zip(offsets, (*offsets[1:], size), strict=True):
-        if offset > last and following - last > target_size_bytes:
+    for offset, following in pairwise((*offsets[1:], size)):
+        if following - last > target_size_bytes:
             cuts.append(offset)
             last = offset
     return cuts
