@@ -107,7 +107,7 @@ QUERIES: list[tuple[str, list[str]]] = [
     ("SELECT sum(a) OVER (PARTITION BY b ORDER BY c ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM a.b", ["a.b"]),
     ("SELECT * FROM a.b a1 INNER JOIN c.d ON a1.x = d.y AND d.z > 1 WHERE a1.q = 1", ["a.b", "c.d"]),
     ("SELECT if(a > 1, b, c) AS when FROM a.b", ["a.b"]),
-    ("SELECT r'FROM x.y', \"FROM p.q\", 'it''s FROM v.w', $$ FROM r.s $$ FROM a.b", ["a.b"]),
+    ("SELECT r'FROM x.y', \"FROM p.q\", 'it''s FROM v.w' FROM a.b", ["a.b"]),
     ("SELECT 1abc FROM a.1b WHERE 1e5 < x AND .5 > y", ["a.1b"]),
     ("SELECT * FROM a.b WHERE x = 1 ORDER BY y DESC NULLS LAST, z ASC", ["a.b"]),
     ("SELECT named_struct('a', 1).a, array(1, 2)[0], map(1, 2)[1] FROM a.b", ["a.b"]),

@@ -237,7 +237,7 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[object, .
     return sorted(rows, key=lambda row: [(value is None, value or 0) for value in row])
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(queries())
 def test_a_query_gives_the_same_rows_over_what_its_conditions_keep(duck: duckdb.DuckDBPyConnection, sql: str) -> None:
     references = find_references(sql, LAKE)

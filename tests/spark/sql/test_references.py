@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from sql_corpus import QUERIES, WITH_CTES
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.sql.cursor import UnresolvedIdentifier
@@ -17,6 +16,7 @@ from floeberg.spark.sql.names import (
     split_selector,
 )
 from floeberg.spark.sql.references import find_references, find_table_references
+from sql_corpus import QUERIES, WITH_CTES
 
 LAKE = SessionNames(frozenset({"lake"}))
 
@@ -66,9 +66,21 @@ def test_positions_are_those_of_the_names(sql: str, tables: list[str]) -> None:
         ("SELECT * FROM lake.db.t FOR VERSION AS OF :v WHERE a", "version", ":v"),
         ("SELECT * FROM lake.db.t FOR SYSTEM_VERSION AS OF 5 t", "version", "5"),
         ("SELECT * FROM lake.db.t TIMESTAMP AS OF '2024-01-01 00:00:00' AS t", "timestamp", "'2024-01-01 00:00:00'"),
-        ("SELECT * FROM lake.db.t FOR SYSTEM_TIME AS OF now() - INTERVAL '1' DAY t", "timestamp", "now() - INTERVAL '1' DAY"),
-        ("SELECT * FROM lake.db.t TIMESTAMP AS OF (SELECT max(x) FROM u) JOIN v", "timestamp", "(SELECT max(x) FROM u)"),
-        ("SELECT * FROM lake.db.t TIMESTAMP AS OF TIMESTAMP '2024-01-01' LIMIT 1", "timestamp", "TIMESTAMP '2024-01-01'"),
+        (
+            "SELECT * FROM lake.db.t FOR SYSTEM_TIME AS OF now() - INTERVAL '1' DAY t",
+            "timestamp",
+            "now() - INTERVAL '1' DAY",
+        ),
+        (
+            "SELECT * FROM lake.db.t TIMESTAMP AS OF (SELECT max(x) FROM u) JOIN v",
+            "timestamp",
+            "(SELECT max(x) FROM u)",
+        ),
+        (
+            "SELECT * FROM lake.db.t TIMESTAMP AS OF TIMESTAMP '2024-01-01' LIMIT 1",
+            "timestamp",
+            "TIMESTAMP '2024-01-01'",
+        ),
     ],
 )
 def test_time_travel_is_part_of_the_reference(sql: str, kind: str, text: str) -> None:
@@ -203,11 +215,17 @@ def test_functions_of_our_catalogs_are_found() -> None:
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
-        ("BEGIN SELECT * FROM lake.db.t; IF 1 = 1 THEN SELECT * FROM lake.db.u; END IF; END", ["lake.db.t", "lake.db.u"]),
+        (
+            "BEGIN SELECT * FROM lake.db.t; IF 1 = 1 THEN SELECT * FROM lake.db.u; END IF; END",
+            ["lake.db.t", "lake.db.u"],
+        ),
         ("BEGIN DECLARE x INT DEFAULT (SELECT max(a) FROM lake.db.t); END", ["lake.db.t"]),
         ("INSERT INTO other SELECT * FROM lake.db.t", ["lake.db.t"]),
         ("INSERT INTO other TABLE lake.db.t", ["lake.db.t"]),
-        ("FROM lake.db.t INSERT INTO other SELECT a INSERT INTO another SELECT b WHERE c IN (SELECT 1 FROM lake.db.u)", ["lake.db.t", "lake.db.u"]),
+        (
+            "FROM lake.db.t INSERT INTO other SELECT a INSERT INTO another SELECT b WHERE c IN (SELECT 1 FROM lake.db.u)",
+            ["lake.db.t", "lake.db.u"],
+        ),
         ("CREATE TABLE other USING parquet AS WITH c AS (SELECT * FROM lake.db.t) SELECT * FROM c", ["lake.db.t"]),
         ("MERGE INTO other USING lake.db.t AS s ON a = b WHEN MATCHED THEN DELETE", ["lake.db.t"]),
         ("UPDATE other SET a = (SELECT max(b) FROM lake.db.t)", ["lake.db.t"]),

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.lexer import Kind, line_and_column
+from floeberg.spark.sql.lexer import Kind, line_and_column, string_value
 from floeberg.spark.sql.names import Name, Names
 from floeberg.spark.sql.references import References, find_references
 from floeberg.spark.sql.statements import ColumnDefinition, ColumnPosition, Pairs, Span
@@ -123,8 +123,8 @@ class Grammar:
         return tuple(found)
 
     def property_key(self) -> str:
-        if self.cursor.at_kind(Kind.STRING):
-            return self.string("a property's key")
+        if self.cursor.at_kind(Kind.STRING):  # one literal: in `'key' 'value'` the next one is the value
+            return string_value(self.cursor.text(self.cursor.advance()))
         return ".".join(self._loose_key())
 
     def _loose_key(self) -> list[str]:

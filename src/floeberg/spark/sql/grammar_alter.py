@@ -12,11 +12,11 @@ from floeberg.spark.sql.grammar import NotOurs
 from floeberg.spark.sql.grammar_refs import RefGrammar
 from floeberg.spark.sql.lexer import Kind
 from floeberg.spark.sql.names import Name
+from floeberg.spark.sql.session_statements import AlterViewAs
 from floeberg.spark.sql.statements import (
     AddColumns,
     AddPartitionField,
     AlterColumns,
-    AlterViewAs,
     ChangeIdentifierFields,
     ColumnChange,
     DropColumns,

@@ -8,17 +8,15 @@ from typing import Final
 from floeberg.spark.sql.grammar import Grammar, NotOurs
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.names import Name
+from floeberg.spark.sql.session_statements import CreateView, DropView, ViewColumn
 from floeberg.spark.sql.statements import (
     ColumnDefinition,
     CreateTable,
     CreateTableLike,
-    CreateView,
     DropTable,
-    DropView,
     Pairs,
     Span,
     Statement,
-    ViewColumn,
 )
 from floeberg.spec.partition_terms import PartitionTerm, parse_partition_term
 
@@ -72,7 +70,7 @@ class CreateGrammar(Grammar):
             columns = self.column_definitions()
             cursor.expect(")", hint="columns are written (name TYPE [NOT NULL] [DEFAULT value] [COMMENT 'text'], …)")
         clauses = self._clauses(columns)
-        if clauses.columns and not cursor.at_end():
+        if clauses.columns and cursor.at_any("AS", "SELECT"):
             raise cursor.error("columns cannot be given together with AS query", hint="cast in the query instead")
         query = self._as_query()
         return CreateTable(
@@ -94,10 +92,13 @@ class CreateGrammar(Grammar):
 
     def _as_query(self) -> Span | None:
         cursor = self.cursor
-        if cursor.accept("AS") or cursor.at_any("SELECT", "WITH", "FROM", "VALUES", "TABLE", "("):
+        if cursor.accept("AS") or cursor.at_any("SELECT", "FROM", "VALUES", "TABLE", "(") or self._at_with():
             return self.query_span()
         cursor.expect_end(hint=_HINT)
         return None
+
+    def _at_with(self) -> bool:
+        return self.cursor.at("WITH") and self.cursor.peek(2).upper in ("AS", "(")
 
     def query_span(self) -> Span:
         """The query that is left, which must be one query to its end. Text that our skeleton cannot follow is left

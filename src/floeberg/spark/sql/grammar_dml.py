@@ -13,7 +13,7 @@ from floeberg.spark.sql.grammar_session import SessionGrammar
 from floeberg.spark.sql.names import Name, Names
 from floeberg.spark.sql.query_nodes import TableRelation
 from floeberg.spark.sql.query_parser import QueryParser
-from floeberg.spark.sql.statements import Span, Statement
+from floeberg.spark.sql.statements import Pairs, Span, Statement
 
 _CLAUSE_HINT: Final = (
     "WHEN MATCHED [AND c] THEN UPDATE SET …|DELETE, WHEN NOT MATCHED [BY TARGET] [AND c] THEN INSERT …, "
@@ -38,7 +38,7 @@ class DmlGrammar(SessionGrammar):
         if cursor.at("TABLE") and cursor.peek().is_name:
             cursor.advance()
         table = self.table()
-        options = self.properties() if cursor.accept("WITH") else ()
+        options = self._options()
         replace_where = self._replace_where()
         has_partition = cursor.at("PARTITION")
         partition = self.partition_values() if has_partition else ()
@@ -62,6 +62,13 @@ class DmlGrammar(SessionGrammar):
             options=options,
             ctes=self.ctes,
         )
+
+    def _options(self) -> Pairs:
+        """`WITH ('key' = 'value')` behind the table's name; a WITH of the query has no parenthesis."""
+        if not self.cursor.at("WITH", "("):
+            return ()
+        self.cursor.advance()
+        return self.properties()
 
     def _replace_where(self) -> Span | None:
         cursor = self.cursor

@@ -7,16 +7,11 @@ from typing import Final
 from floeberg.spark.sql.grammar import Grammar, NotOurs
 from floeberg.spark.sql.lexer import Kind
 from floeberg.spark.sql.names import Name
-from floeberg.spark.sql.statements import (
-    AnalyzeTable,
-    CacheTable,
-    CommentOn,
+from floeberg.spark.sql.session_statements import (
     CreateNamespace,
     DescribeNamespace,
     DescribeTable,
     DropNamespace,
-    Pairs,
-    RefreshTable,
     SetNamespaceLocation,
     SetNamespaceProperties,
     ShowCatalogs,
@@ -27,12 +22,19 @@ from floeberg.spark.sql.statements import (
     ShowPartitions,
     ShowTableProperties,
     ShowTables,
+    UnsetNamespaceProperties,
+    Use,
+)
+from floeberg.spark.sql.statements import (
+    AnalyzeTable,
+    CacheTable,
+    CommentOn,
+    Pairs,
+    RefreshTable,
     Span,
     Statement,
     TruncateTable,
     UncacheTable,
-    UnsetNamespaceProperties,
-    Use,
 )
 
 NAMESPACE_WORDS: Final = ("NAMESPACE", "DATABASE", "SCHEMA")

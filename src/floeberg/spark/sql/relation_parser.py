@@ -7,7 +7,7 @@ from typing import Final
 from floeberg.errors import InvalidInput
 from floeberg.spark.sql.cursor import UnresolvedIdentifier
 from floeberg.spark.sql.expression_scan import ExpressionScan, starts_query
-from floeberg.spark.sql.lexer import Kind, words
+from floeberg.spark.sql.lexer import Kind, string_value, words
 from floeberg.spark.sql.query_nodes import (
     Alias,
     Body,
@@ -335,7 +335,7 @@ class RelationParser(ExpressionScan):
         found: list[tuple[str, str]] = []
         while True:
             if cursor.token.kind is Kind.STRING:
-                key = "".join(cursor.strings())
+                key = string_value(cursor.text(cursor.advance()))
             else:
                 key = ".".join(cursor.multipart("an option's name").parts)
             cursor.accept_any("=", "==")
