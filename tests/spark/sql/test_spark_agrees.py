@@ -14,7 +14,7 @@ from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import keeps
 from floeberg.spark.sql.condition_parser import parse_condition
 from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.names import NamespaceIdentifier, TableIdentifier
+from floeberg.spark.sql.names import NamespaceIdentifier, SessionNames, TableIdentifier
 from floeberg.spark.sql.predicates import conjuncts
 from floeberg.spark.sql.references import find_references, replace_references
 from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
@@ -164,3 +164,24 @@ def test_no_row_that_spark_keeps_is_lost(spark: Any, ansi: bool, zone: str) -> N
                 if exact is not None:
                     assert keeps(bind(exact, SCHEMA), {name: value}) == (result is True), (text, value, str(exact))
     assert pruning > 300
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT lake.db.t.id, '{x}' FROM lake.db.t WHERE db.t.id > 1 ORDER BY lake.db.t.id", [(2, "{x}"), (3, "{x}")]),
+        ("TABLE lake.db.t ORDER BY t.id DESC LIMIT 1", [(3,)]),
+        ("SELECT count(*) FROM lake.db.t TABLESAMPLE (100 PERCENT) WHERE t.id < 3", [(2,)]),
+        ("SELECT x.id FROM lake.db.t x JOIN lake.db.t ON x.id = t.id + 1 WHERE lake.db.t.id = 2", [(3,)]),
+        (
+            "SELECT lake.a.t.id + lake.b.t.id FROM lake.a.t JOIN lake.b.t ON lake.a.t.id = b.t.id WHERE a.t.id = 2",
+            [(4,)],
+        ),
+        ("WITH t AS (SELECT max(id) AS id FROM lake.db.t) SELECT id FROM t", [(3,)]),
+    ],
+)
+def test_replaced_queries_run_over_data_frames(spark: Any, sql: str, rows: list[tuple[object, ...]]) -> None:
+    frame = spark.range(1, 4)
+    references = find_references(sql, SessionNames(frozenset({"lake"})))
+    text = replace_references(sql, references, lambda table: "{frame}", escape_braces=True)
+    assert [tuple(row) for row in spark.sql(text, frame=frame).collect()] == rows
