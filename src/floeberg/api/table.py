@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from floeberg.api.caches import Caches
+from floeberg.api.incremental import AppendScan, ChangeScan
 from floeberg.api.inspect import Inspect
 from floeberg.api.row_writes import MakeChange, RowWrites
 from floeberg.api.scan import Scan, ScanSource, Where
@@ -53,6 +54,11 @@ class Table(RowWrites):
     def state(self) -> TableState:
         """The state that is read, for engines."""
         return self._state
+
+    @property
+    def caches(self) -> Caches:
+        """What is kept of files that never change, for engines."""
+        return self._caches
 
     @property
     def metadata(self) -> TableMetadata:
@@ -131,6 +137,56 @@ class Table(RowWrites):
             ref=ref,
             as_of=as_of,
             metadata_columns=metadata_columns,
+            case_sensitive=case_sensitive,
+            options=options,
+        )
+
+    def scan_appends(
+        self,
+        from_snapshot_id: int | None = None,
+        to_snapshot_id: int | None = None,
+        *,
+        select: Sequence[str] | None = None,
+        where: Where = None,
+        limit: int | None = None,
+        metadata_columns: bool | Sequence[str] = False,
+        case_sensitive: bool = True,
+        options: Mapping[str, str] | None = None,
+    ) -> AppendScan:
+        """The rows that appends added after a snapshot (None: ever) up to another (None: now); snapshots that did other
+        things are passed over, and so are later deletes."""
+        return AppendScan(
+            self._source,
+            from_snapshot_id=from_snapshot_id,
+            to_snapshot_id=to_snapshot_id,
+            select=select,
+            where=where,
+            limit=limit,
+            metadata_columns=metadata_columns,
+            case_sensitive=case_sensitive,
+            options=options,
+        )
+
+    def scan_changes(
+        self,
+        from_snapshot_id: int | None = None,
+        to_snapshot_id: int | None = None,
+        *,
+        select: Sequence[str] | None = None,
+        where: Where = None,
+        keep_carried_over: bool = False,
+        case_sensitive: bool = True,
+        options: Mapping[str, str] | None = None,
+    ) -> ChangeScan:
+        """The rows that came and went after a snapshot (None: from the beginning) up to another (None: now), whatever way
+        they were changed. Rows that a rewrite only carried over are left out."""
+        return ChangeScan(
+            self._source,
+            from_snapshot_id=from_snapshot_id,
+            to_snapshot_id=to_snapshot_id,
+            select=select,
+            where=where,
+            keep_carried_over=keep_carried_over,
             case_sensitive=case_sensitive,
             options=options,
         )

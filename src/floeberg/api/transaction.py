@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
+from floeberg.api.caches import Caches
+from floeberg.api.row_writes import MakeChange, RowWrites
+from floeberg.api.scan import ScanSource
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
+from floeberg.api.writing import Change, Planned
+from floeberg.commit.commit import staged
 from floeberg.commit.operation import Operation
+from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.staging import preview
-from floeberg.errors import InvalidInput
+from floeberg.commit.table_changes import DEFINITION_CHANGES
+from floeberg.errors import FloebergError, InvalidInput
 from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.snapshots import Snapshot
 
 
 class TransactionTable(Protocol):
@@ -18,19 +28,30 @@ class TransactionTable(Protocol):
     @property
     def metadata(self) -> TableMetadata: ...
 
+    @property
+    def pointer(self) -> TablePointer: ...
+
+    @property
+    def state(self) -> TableState: ...
+
+    @property
+    def caches(self) -> Caches: ...
+
     def take(self, operations: list[Operation]) -> None: ...
 
 
-class Transaction:
+class Transaction(RowWrites):
     """Collects changes and commits them together when its block ends; an error inside commits nothing.
 
-    Each change sees the ones before it: a column that was added can be partitioned by.
+    Each change sees the ones before it: a column that was added can be partitioned by, rows that were appended can be
+    deleted.
     """
 
     def __init__(self, table: TransactionTable) -> None:
         self._table = table
         self._operations: list[Operation] = []
         self._metadata = table.metadata
+        self._written: list[Planned] = []
         self._ended = False
 
     def __enter__(self) -> Self:
@@ -41,8 +62,19 @@ class Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended = True
-        if kind is None and self._operations:
+        if kind is not None:
+            for planned in self._written:
+                planned.writer.discard()
+        elif self._operations:
+            self._commit()
+
+    def _commit(self) -> None:
+        try:
             self._table.take(self._operations)
+        except FloebergError as error:
+            for planned in self._written:
+                planned.failed(error)
+            raise
 
     @property
     def metadata(self) -> TableMetadata:
@@ -59,6 +91,34 @@ class Transaction:
         """Adds operations (`floeberg.commit`), for engines and tools."""
         self._check_open()
         self._operations += operations
+
+    def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
+        """Keeps a change of rows; its snapshot comes with the commit."""
+        self._check_open()
+        head = self._table.metadata.snapshot_for_ref(branch)
+        with self._planned_on() as metadata:
+            planned = make(
+                Change(
+                    ScanSource(self._table.pointer, metadata, self._table.caches),
+                    starting_snapshot_id=None if head is None else head.snapshot_id,
+                    branch=branch,
+                    snapshot_properties=snapshot_properties,
+                    uncommitted=frozenset().union(*(earlier.writer.written_paths for earlier in self._written)),
+                )
+            )
+        if planned.operation is not None:
+            self._operations.append(planned.operation)
+            self._written.append(planned)
+        return None
+
+    @contextmanager
+    def _planned_on(self) -> Iterator[TableMetadata]:
+        """The table with the changes so far."""
+        if all(isinstance(operation, DEFINITION_CHANGES) for operation in self._operations):
+            yield self._metadata
+            return
+        with staged(self._table.pointer, self._table.state, self._operations) as metadata:
+            yield metadata
 
     def _check_open(self) -> None:
         if self._ended:

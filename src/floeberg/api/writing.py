@@ -57,12 +57,14 @@ class Change:
         starting_snapshot_id: int | None,
         branch: str = MAIN_BRANCH,
         snapshot_properties: Mapping[str, str] | None = None,
+        uncommitted: frozenset[str] = frozenset(),
     ) -> None:
         refuse_encrypted(source.metadata)
         self._source = source
         self._metadata = source.metadata
         self._schema = source.metadata.current_schema
         self._starting_snapshot_id = starting_snapshot_id
+        self._uncommitted = uncommitted
         self._target = Target(branch=branch, summary=dict(snapshot_properties or {}))
         self._writer = TableWriter(source.metadata, source.pointer.store_for, source.pointer.effects.ids.uuid())
 
@@ -136,7 +138,7 @@ class Change:
         )
 
     def _engine(self, kind: str) -> RowLevelEngine:
-        reader = self._source.reader(self._schema, ScanOptions())
+        reader = replace(self._source.reader(self._schema, ScanOptions()), uncommitted=self._uncommitted)
         name = f"write.{kind}.mode"
         text = self._metadata.properties.get(name, RowLevelMode.COPY_ON_WRITE)
         if text not in list(RowLevelMode):

@@ -32,7 +32,7 @@ class KeySet:
 
     def __init__(self, columns: Sequence[pa.Array | pa.ChunkedArray]) -> None:
         names = [str(i) for i in range(len(columns))]
-        keys = pa.table([_comparable(_whole(column)) for column in columns], names=names)
+        keys = pa.table([as_comparable(_whole(column)) for column in columns], names=names)
         distinct = keys.group_by(names, use_threads=False).aggregate([]).select(names)
         columns = [_whole(column) for column in distinct.columns]
         hashes = _hash_rows(columns)
@@ -58,7 +58,7 @@ class KeySet:
         found = np.zeros(rows, dtype=np.bool_)
         if not len(self) or not rows:
             return found
-        comparable = [_comparable(column) for column in columns]
+        comparable = [as_comparable(column) for column in columns]
         hashes = _hash_rows(comparable)
         bucket = (hashes >> self._drop).astype(np.int64)
         position, end = self._starts[bucket], self._starts[bucket + 1]
@@ -97,7 +97,7 @@ def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return combined
 
 
-def _comparable(array: pa.Array) -> pa.Array:
+def as_comparable(array: pa.Array) -> pa.Array:
     """The values as a type of which equality is equality of keys."""
     kind = array.type
     if pa.types.is_floating(kind):

@@ -51,10 +51,12 @@ _LINEAGE: Final = frozenset(column.field_id for column in LINEAGE_COLUMNS)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileToRead:
     """A data file and what its manifest entry says of its rows. `byte_range` (offset, length) is a split of it;
-    `location` is where it lies, when the table was moved since (its path in the metadata stays its name)."""
+    `location` is where it lies, when the table was moved since (its path in the metadata stays its name). A file that is
+    not committed has no row ids to inherit yet: its rows have those that it stores."""
 
     data_file: DataFile
     spec: PartitionSpec | None = None
+    is_committed: bool = True
     data_sequence_number: int | None = None
     byte_range: tuple[int, int] | None = None
     location: str | None = None
@@ -180,6 +182,8 @@ class _Reader:
         """https://iceberg.apache.org/spec/#row-lineage-assignment: what the file holds, or what the row inherits; a file
         without a first row id is from before the table had lineage."""
         first_row_id = self._file.data_file.first_row_id
+        if not self._file.is_committed:
+            return stored
         if first_row_id is None:
             return pa.nulls(len(positions), pa.int64())
         if field.field_id == ROW_ID.field_id:

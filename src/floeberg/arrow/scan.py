@@ -40,6 +40,8 @@ class TableReader:
     loader: DeleteLoader
     name_mapping: NameMapping | None = None
     options: ReadOptions = DEFAULT_OPTIONS
+    uncommitted: frozenset[str] = frozenset()
+    """Files that earlier changes of a transaction wrote: they have no row ids yet."""
 
     def rows(
         self, task: FileScanTask, projection: Schema, *, residual: Expression | None = None
@@ -49,6 +51,7 @@ class TableReader:
             FileToRead(
                 data_file=task.data_file,
                 spec=self._spec(task),
+                is_committed=task.data_file.file_path not in self.uncommitted,
                 data_sequence_number=task.data_sequence_number,
                 byte_range=None if task.length is None else (task.start, task.length),
             ),

@@ -92,6 +92,11 @@ class TableWriter:
         self._written += files
         return files
 
+    @property
+    def written_paths(self) -> frozenset[str]:
+        """The files that were finished."""
+        return frozenset(file.file_path for file in self._written)
+
     def discard(self) -> None:
         """Removes all that was written: only when it is proved that no commit refers to it."""
         for writer in self._open:

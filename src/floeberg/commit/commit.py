@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from floeberg.commit.operation import Operation
@@ -58,6 +59,17 @@ def commit_operations(
         raise
     workspace.clean_up(keep=state.metadata)
     return Committed(state, made)
+
+
+@contextmanager
+def staged(pointer: TablePointer, base: TableState, operations: Sequence[Operation]) -> Iterator[TableMetadata]:
+    """The table as it would be after operations, snapshots and their manifests included, for as long as the block lasts:
+    the next change of a transaction is planned on it. Nothing of it becomes visible, and all of it is removed."""
+    workspace = Workspace(pointer)
+    try:
+        yield _replay(base, operations, workspace)[0]
+    finally:
+        workspace.clean_up(keep=None)
 
 
 def _replay(
