@@ -38,12 +38,16 @@ class SimDisk:
         self.create_overwrites = create_overwrites
         self.stale_changes = 3
         self.objects: dict[str, tuple[bytes, int]] = {}
+        self.watch: Callable[[str, bytes], None] | None = None
+        """Told of everything that is stored (a checker sees what was there and is gone)."""
         self._journal: list[tuple[str, tuple[bytes, int] | None]] = []
         self._listed: dict[str, tuple[bytes, int]] | None = None
 
     def put(self, uri: str, content: bytes) -> None:
         self._journal.append((uri, self.objects.get(uri)))
         self.objects[uri] = (bytes(content), self._now_ms())
+        if self.watch is not None:
+            self.watch(uri, content)
 
     def remove(self, uri: str) -> None:
         if uri in self.objects:
