@@ -93,7 +93,7 @@ def _live(source: Source, manifests: list[ManifestFile]) -> pl.DataFrame:
         live = frame.filter(pl.col("status") != EntryStatus.DELETED)
         if "content_offset" not in live.columns:
             live = live.with_columns(pl.lit(None, dtype=pl.Int64).alias("content_offset"))
-        frames.append(live.select(_SCHEMA))
+        frames.append(live.select(*_SCHEMA))
     return pl.concat(frames)
 
 
