@@ -107,6 +107,11 @@ class StoreRegistry:
     def __reduce__(self) -> NoReturn:
         raise SecurityError("a StoreRegistry holds credentials and is never serialised; make one in the other process")
 
+    @property
+    def options(self) -> Mapping[str, str | Secret]:
+        """The operator's options, for making the same stores in another process."""
+        return dict(self._options)
+
     def for_location(self, location: str) -> Store:
         """The store that the location is in.
 

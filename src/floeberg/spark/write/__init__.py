@@ -1,0 +1,1 @@
+"""Writing Spark DataFrames into tables."""
