@@ -7,13 +7,13 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from floeberg.api.projection import projected_schema
 from floeberg.api.scan import RowStream, ScanOptions, ScanSource, Where, checked_limit, to_expression
 from floeberg.arrow.changelog import changelog_schema, read_changes
 from floeberg.arrow.scan import read_tasks
 from floeberg.errors import InvalidInput
 from floeberg.scan.changelog import ChangelogPlan, plan_changelog
 from floeberg.scan.incremental import plan_appends
+from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.spec.metadata_columns import is_metadata_column
 from floeberg.spec.schema import Schema

@@ -12,7 +12,6 @@ import polars as pl
 import pyarrow as pa
 
 from floeberg.api.caches import Caches
-from floeberg.api.projection import projected_schema
 from floeberg.arrow.open_file import ReadOptions
 from floeberg.arrow.read_ahead import DEFAULT_THREADS
 from floeberg.arrow.read_parquet import DEFAULT_BATCH_ROWS
@@ -23,6 +22,7 @@ from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression
 from floeberg.expr.parse_sql import parse_where
 from floeberg.scan.explanation import Explanation
 from floeberg.scan.plan import plan_files
+from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.spec.metadata import TableMetadata

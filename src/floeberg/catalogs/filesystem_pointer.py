@@ -70,6 +70,10 @@ class FilesystemPointer:
         self._known: TableMetadata | None = None
         self._digests: OrderedDict[str, bytes] = OrderedDict()
 
+    @property
+    def stores(self) -> Stores:
+        return self._stores
+
     def store_for(self, location: str) -> Store:
         return self._stores.for_location(location)
 

@@ -52,6 +52,10 @@ class RowPointer:
         self._stores = stores
         self._known: TableMetadata | None = None
 
+    @property
+    def stores(self) -> Stores:
+        return self._stores
+
     def store_for(self, location: str) -> Store:
         return self._stores.for_location(location)
 

@@ -43,6 +43,15 @@ class StaticPointer:
         self.effects = effects
         self.identifier = self._location
 
+    @property
+    def stores(self) -> Stores:
+        return self._stores
+
+    @property
+    def relocation(self) -> Relocation:
+        """How recorded locations become those of the files."""
+        return self._relocation
+
     def store_for(self, location: str) -> Store:
         moved = self._relocation.apply(location)
         return RelocatedStore(self._stores, self._relocation, self._stores.for_location(moved))

@@ -8,6 +8,7 @@ from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import Effects, Store
 from floeberg.errors import AlreadyExists, NotFound, ValidationConflict
 from floeberg.spec.metadata import TableMetadata
+from floeberg.storage.registry import Stores
 
 
 class UnpublishedPointer:
@@ -22,6 +23,10 @@ class UnpublishedPointer:
     @property
     def effects(self) -> Effects:
         return self._catalog.effects
+
+    @property
+    def stores(self) -> Stores:
+        return self._catalog.stores
 
     def store_for(self, location: str) -> Store:
         return self._catalog.stores.for_location(location)

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from floeberg.effects.protocols import Effects, Store
 from floeberg.spec.metadata import TableMetadata
+from floeberg.storage.registry import Stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class TablePointer(Protocol):
 
     @property
     def effects(self) -> Effects: ...
+
+    @property
+    def stores(self) -> Stores:
+        """Where the stores come from, for engines that make the same ones in other processes."""
+        ...
 
     def store_for(self, location: str) -> Store: ...
 
