@@ -5,8 +5,9 @@ https://iceberg.apache.org/spec/#manifests
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
@@ -141,13 +142,21 @@ class ManifestReader:
             self._cache.keep(key, frame)
         return _only(frame, columns)
 
-    def in_parallel(self, action: Callable[[ManifestFile], T], manifests: Sequence[ManifestFile]) -> list[T]:
-        """The action's results, in the manifests' order. The first error is raised and ends the rest."""
+    def in_parallel(self, action: Callable[[ManifestFile], T], manifests: Sequence[ManifestFile]) -> Iterator[T]:
+        """The action's results, in the manifests' order, as they are needed: a few are worked on ahead. The first error
+        is raised and ends the rest."""
         if len(manifests) < 2 or self._threads == 1:
-            return [action(manifest) for manifest in manifests]
+            yield from map(action, manifests)
+            return
         executor = ThreadPoolExecutor(min(self._threads, len(manifests)), thread_name_prefix="floeberg-plan")
         try:
-            return list(executor.map(action, manifests))
+            ahead: deque[Future[T]] = deque()
+            for manifest in manifests:
+                ahead.append(executor.submit(action, manifest))
+                if len(ahead) > 2 * self._threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
         finally:
             executor.shutdown(cancel_futures=True)
 

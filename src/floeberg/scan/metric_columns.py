@@ -28,49 +28,38 @@ def with_metric_columns(frame: pl.DataFrame, field_ids: Iterable[int]) -> pl.Dat
     wanted = sorted(field_ids)
     if not wanted:
         return frame
+    lengths = frame.select(pl.col(metric).list.len().fill_null(0) for metric in METRIC_MAPS)
     columns: list[pl.Series] = []
     for metric in METRIC_MAPS:
-        columns += _values_of(frame.get_column(metric), metric, wanted)
-    return frame.with_columns(columns)
+        columns += _values_of(frame, metric, lengths.get_column(metric).to_numpy(), wanted)
+    return frame.hstack(columns)
 
 
-def _values_of(maps: pl.Series, metric: str, field_ids: list[int]) -> list[pl.Series]:
-    lengths = maps.list.len().fill_null(0).to_numpy()
-    pairs = maps.explode(empty_as_null=False, keep_nulls=False)
-    keys = pairs.struct.field("key").to_numpy()
-    values = pairs.struct.field("value")
+def _values_of(
+    frame: pl.DataFrame, metric: str, lengths: npt.NDArray[np.uint32], field_ids: list[int]
+) -> list[pl.Series]:
+    names = {field_id: metric_name(metric, field_id) for field_id in field_ids}
+    if not lengths.any():
+        dtype = pl.Binary if metric.endswith("bounds") else pl.Int64
+        return [pl.Series(name, [None], dtype=dtype).new_from_index(0, frame.height) for name in names.values()]
+    pairs = frame.select(pl.col(metric).explode(empty_as_null=False, keep_nulls=False)).unnest(metric)
+    keys = pairs.get_column("key").to_numpy()
+    places = {field_id: _places(keys, lengths, field_id) for field_id in field_ids}
+    return pairs.select(
+        pl.col("value").gather(pl.Series(places[field_id])).alias(name)
+        if places[field_id].min(initial=0) >= 0
+        else pl.col("value").gather(pl.Series(places[field_id]).replace(-1, None)).alias(name)
+        for field_id, name in names.items()
+    ).get_columns()
+
+
+def _places(keys: npt.NDArray[np.int32], lengths: npt.NDArray[np.uint32], field_id: int) -> npt.NDArray[np.int64]:
+    """Where each row's value of the field is among the pairs of all rows; -1 where it has none."""
     starts: npt.NDArray[np.int64] = np.cumsum(lengths, dtype=np.int64) - lengths
-    rows = None
-    columns: list[pl.Series] = []
-    for field_id in field_ids:
-        name = metric_name(metric, field_id)
-        regular = _same_place(keys, starts, lengths, field_id)
-        if regular is not None:
-            columns.append(values.gather(regular).alias(name))
-            continue
-        if rows is None:
-            rows = np.repeat(np.arange(len(maps)), lengths)
-        found = np.flatnonzero(keys == field_id)
-        places = np.full(len(maps), -1, dtype=np.int64)
-        places[rows[found]] = found  # of a key that stands twice the last value counts, as in a dict
-        indices = pl.Series(places).replace(-1, None)
-        columns.append(values.gather(indices).alias(name))
-    return columns
-
-
-def _same_place(
-    keys: npt.NDArray[np.int32],
-    starts: npt.NDArray[np.int64],
-    lengths: npt.NDArray[np.uint32],
-    field_id: int,
-) -> npt.NDArray[np.int64] | None:
-    """Where the field's values are, when every row has the field once and at the same place, as is common."""
-    if not len(lengths) or not lengths[0]:
-        return None
-    first = np.flatnonzero(keys[: lengths[0]] == field_id)
-    if len(first) != 1 or int(lengths.min()) <= first[0]:
-        return None
-    places: npt.NDArray[np.int64] = starts + first[0]
-    if (keys[places] != field_id).any() or int((keys == field_id).sum()) != len(lengths):
-        return None
+    found = np.flatnonzero(keys == field_id)
+    if len(found) == len(lengths) and (found >= starts).all() and (found < starts + lengths).all():
+        return found  # each row has it once, as is common
+    places = np.full(len(lengths), -1, dtype=np.int64)
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    places[rows[found]] = found  # of a key that stands twice the last value counts, as in a dict
     return places

@@ -6,7 +6,7 @@ files by their partitions and metrics, deletes are joined; objects are made only
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_ as both
@@ -24,7 +24,7 @@ from floeberg.scan.explanation import Counter, Tally, add_reasons
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor, joined
 from floeberg.scan.metric_columns import ALL_MAPS, metric_names, with_metric_columns
-from floeberg.scan.pruning import conjuncts, field_ids, metrics_mask, partition_mask
+from floeberg.scan.pruning import conjuncts, field_ids, metrics_mask, metrics_masks, partition_mask
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen
 from floeberg.spec.data_file import EntryStatus, FileContent, FileFormat, ManifestContent, ManifestFile
@@ -33,6 +33,7 @@ from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema
 
 LIVE: Final = pl.col("status") != EntryStatus.DELETED
+FILES_AT_ONCE: Final = 32_768
 _NO_INDEX: Final = (pl.col("content") != FileContent.DATA) | (pl.col("file_format") != FileFormat.PUFFIN)
 """Some writers track indexes, in Puffin files, as if they were data; no rows are in them."""
 
@@ -123,23 +124,29 @@ class Planner:
         """The entries of data manifests that may hold rows for which the filter is true, with metric columns."""
         asked = field_ids(self._bound)
 
-        def read(manifest: ManifestFile) -> _Pruned:
-            frame = self._reader.frame(manifest, metrics_of=asked | metrics_of, with_metrics=with_metrics)
-            pruned = self._in_partition(manifest, frame.filter(entries & _NO_INDEX))
-            return _by_metrics(pruned, conjuncts(self._bound), drop=asked - metrics_of)
+        def read(manifest: ManifestFile) -> pl.DataFrame:
+            return self._reader.frame(manifest, metrics_of=asked | metrics_of, with_metrics=with_metrics)
 
-        possible = self._possible(manifests, self._tally.data, entries)
-        return self._counted(self._reader.in_parallel(read, possible), self._tally.data)
+        kept: list[FilesOfSpec] = []
+        chosen = entries & _NO_INDEX
+        for batch in self._batches(self._possible(manifests, self._tally.data, entries), read):
+            pruned = self._in_partition(replace(batch, frame=batch.frame.filter(chosen)))
+            pruned = _by_metrics(pruned, conjuncts(self._bound), drop=asked - metrics_of)
+            kept.append(self._counted(pruned, self._tally.data))
+        return joined(kept)
 
     def delete_files(self, manifests: Sequence[ManifestFile], *, entries: pl.Expr = LIVE) -> list[FilesOfSpec]:
         """The entries of delete manifests that may delete rows for which the filter is true, with the metric columns that
         tell which data files they are for."""
 
-        def read(manifest: ManifestFile) -> _Pruned:
-            return self._in_partition(manifest, self._reader.frame(manifest, with_metrics=True).filter(entries))
+        def read(manifest: ManifestFile) -> pl.DataFrame:
+            return self._reader.frame(manifest, with_metrics=True)
 
         possible = self._possible(manifests, self._tally.deletes, entries)
-        parts = self._counted(self._reader.in_parallel(read, possible), self._tally.deletes)
+        parts = joined(
+            self._counted(self._in_partition(replace(batch, frame=batch.frame.filter(entries))), self._tally.deletes)
+            for batch in self._batches(possible, read)
+        )
         keys = {PATH_ID}.union(*(_distinct_ids(part.frame) for part in parts))
         kept: list[FilesOfSpec] = []
         for part in parts:
@@ -180,42 +187,54 @@ class Planner:
                 counter.skip(None if added is None or existing is None else added + existing)
         return kept
 
-    def _in_partition(self, manifest: ManifestFile, frame: pl.DataFrame) -> _Pruned:
-        """The entries whose partition may hold matching rows."""
-        spec = self._reader.spec(manifest)
-        _refuse_encrypted(frame)
+    def _batches(
+        self, manifests: Sequence[ManifestFile], read: Callable[[ManifestFile], pl.DataFrame]
+    ) -> Iterator[FilesOfSpec]:
+        """The manifests' entries, those of several manifests of a spec at once: to look at many files at a time costs
+        hardly more than to look at few."""
+        waiting: dict[int, list[FilesOfSpec]] = {}
+        for manifest, frame in zip(manifests, self._reader.in_parallel(read, manifests), strict=True):
+            spec = self._reader.spec(manifest)
+            group = waiting.setdefault(spec.spec_id, [])
+            group.append(FilesOfSpec(spec, self._reader.partition_type(spec), frame))
+            if sum(part.frame.height for part in group) >= FILES_AT_ONCE:
+                yield from joined(waiting.pop(spec.spec_id))
+        for group in waiting.values():
+            yield from joined(group)
+
+    def _in_partition(self, files: FilesOfSpec) -> _Pruned:
+        """The files whose partition may hold matching rows."""
+        frame = files.frame
         live = frame.height
         reasons = []
-        projection = self._projection(spec)
+        projection = self._projection(files.spec)
         if not isinstance(projection, AlwaysTrue):
             masks = [(part, partition_mask(part, frame)) for part in conjuncts(projection)]
             reasons = [(part, int((~mask).sum())) for part, mask in masks]
             frame = _filtered(frame, [mask for _, mask in masks])
-        files = FilesOfSpec(spec, self._reader.partition_type(spec), frame)
-        return _Pruned(files, live, live - frame.height, 0, reasons, [])
+        _refuse_encrypted(frame)
+        return _Pruned(replace(files, frame=frame), live, live - frame.height, 0, reasons, [])
 
-    def _counted(self, parts: Sequence[_Pruned], counter: Counter) -> list[FilesOfSpec]:
-        is_data = counter is self._tally.data
-        for part in parts:
-            counter.live += part.live
-            counter.by_partition += part.by_partition
-            counter.by_metrics += part.by_metrics
-            if is_data:
-                add_reasons(self._tally.partition_reasons, part.partition_reasons)
-                add_reasons(self._tally.metrics_reasons, part.metrics_reasons)
-        return joined(part.files for part in parts)
+    def _counted(self, pruned: _Pruned, counter: Counter) -> FilesOfSpec:
+        counter.live += pruned.live
+        counter.by_partition += pruned.by_partition
+        counter.by_metrics += pruned.by_metrics
+        if counter is self._tally.data:
+            add_reasons(self._tally.partition_reasons, pruned.partition_reasons)
+            add_reasons(self._tally.metrics_reasons, pruned.metrics_reasons)
+        return pruned.files
 
 
 def _by_metrics(pruned: _Pruned, conditions: Sequence[Expression], *, drop: frozenset[int]) -> _Pruned:
     """The files whose metrics do not rule out that all conditions hold for some row."""
     frame = pruned.files.frame
-    masks = [(condition, metrics_mask(condition, frame)) for condition in conditions]
-    kept = _filtered(frame, [mask for _, mask in masks]).drop(metric_names(drop))
+    masks = metrics_masks(conditions, frame)
+    kept = _filtered(frame, masks).drop(metric_names(drop))
     return replace(
         pruned,
         files=replace(pruned.files, frame=kept),
         by_metrics=frame.height - kept.height,
-        metrics_reasons=[(condition, int((~mask).sum())) for condition, mask in masks],
+        metrics_reasons=[(condition, int((~mask).sum())) for condition, mask in zip(conditions, masks, strict=True)],
     )
 
 

@@ -41,6 +41,11 @@ def field_ids(expression: Expression) -> frozenset[int]:
 def metrics_mask(expression: Expression, frame: pl.DataFrame) -> pl.Series:
     """False only for files none of whose rows makes the bound expression true, by metrics and record counts. The frame
     has the metric columns of the expression's fields. As `expr.metrics_eval.may_contain_match`, for every file."""
+    return metrics_masks([expression], frame)[0]
+
+
+def metrics_masks(expressions: Sequence[Expression], frame: pl.DataFrame) -> list[pl.Series]:
+    """As `metrics_mask`, for several expressions."""
     known: dict[BoundReference, KnownColumns] = {}
 
     def leaf(node: Expression) -> pl.Series:
@@ -55,8 +60,7 @@ def metrics_mask(expression: Expression, frame: pl.DataFrame) -> pl.Series:
         raise InvalidInput(f"{node} is not bound to a schema: bind it before metrics are evaluated")
 
     not_empty: pl.Series = frame.get_column("record_count") != 0
-    kept: pl.Series = _folded(expression, leaf) & not_empty
-    return kept
+    return [_folded(expression, leaf) & not_empty for expression in expressions]
 
 
 def partition_mask(projection: Expression, frame: pl.DataFrame) -> pl.Series:
