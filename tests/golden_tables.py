@@ -20,6 +20,14 @@ RECORDED = {
     "types_all_trino_types": "s3a://warehouse/types/all_trino_types",
     "spark_rename_column": "s3a://hyperparam-iceberg/spark/rename_column",
     "v1_deprecated": "data/persistent/iceberg_v1_deprecated/default/legacy_v1",
+    "equality_delete_orc_1": "s3a://warehouse/wh/multi_catalog/equality_delete_orc_1",
+    "pos_and_multi_eq_ids": "/test-warehouse/iceberg_test/hadoop_catalog/ice/iceberg_v2_delete_pos_and_multi_eq_ids",
+    "mixed_file_formats": "/test-warehouse/iceberg_mixed_file_format_test",
+    "row_lineage": "hdfs://localhost:20500/test-warehouse/iceberg_v3_row_lineage",
+    "equality_deletes_partitioned": "data/persistent/equality_deletes/warehouse/mydb/mytable_partitioned",
+    "migrated_alter_orc": "/test-warehouse/iceberg_migrated_alter_test_orc",
+    "complex_default": "hdfs://localhost:20500/test-warehouse/test_complex_default",
+    "legacy_bare_deletion_vector": "data/persistent/legacy_bare_deletion_vector/warehouse/default/legacy_bare_deletion_vector",
 }
 """Where each table's metadata say that it lies."""
 

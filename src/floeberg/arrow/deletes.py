@@ -243,6 +243,8 @@ def _path_is(path: str) -> BoundPredicate:
 def _by_path(paths: pa.Array, positions: npt.NDArray[np.int64]) -> Iterable[tuple[str, npt.NDArray[np.int64]]]:
     encoded = paths.dictionary_encode()
     names = encoded.dictionary.to_pylist()
+    if not names:
+        return []
     if len(names) == 1:
         return [(names[0], positions)]
     codes = encoded.indices.to_numpy(zero_copy_only=False)

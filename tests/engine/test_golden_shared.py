@@ -1,0 +1,117 @@
+"""Every table of the golden collection that can be read gives its expected rows, and every filter those of brute force."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from engine_filters import random_filter
+from engine_rows import as_expected_json, assert_same_rows, matching, rows_of
+from floeberg.api.catalog import open_table
+from floeberg.api.table import Table
+from floeberg.errors import DataFileCorrupt, FloebergError, MetadataCorrupt, PuffinCorrupt, UnsupportedFeature
+from golden_files import SHARED
+
+pytestmark = pytest.mark.golden_shared
+
+REFUSED: dict[str, tuple[type[FloebergError], str]] = {
+    "impala/iceberg_with_key_metadata": (UnsupportedFeature, "encrypted"),
+    "duckdb-iceberg/legacy_bare_deletion_vector": (PuffinCorrupt, "not in a Puffin file"),
+    "impala/iceberg_migrated_complex_test": (DataFileCorrupt, "Null cannot be applied"),  # pyarrow cannot open it
+}
+WITHOUT_IDS = ("impala/airports_parquet", "dremio/internal_metadata_inconsistent_partitions")
+FEW_FILTERS_ABOVE_ROWS = 2_000
+
+
+def entries() -> list[dict[str, Any]]:
+    if not SHARED.is_dir():
+        return []
+    tables: list[dict[str, Any]] = json.loads((SHARED / "golden.json").read_text())["tables"]
+    return tables
+
+
+ENTRIES = {entry["id"]: entry for entry in entries()}
+READABLE = sorted(set(ENTRIES) - set(REFUSED))
+
+
+@pytest.fixture(autouse=True)
+def _collection() -> None:
+    if not SHARED.is_dir():
+        pytest.skip(f"the golden collection is not at {SHARED}")
+
+
+def open_entry(entry: dict[str, Any], *, lenient: bool = True) -> Table:
+    moved = {old: str(SHARED / new) for old, new in entry["relocate"].items()}
+    return open_table(str(SHARED / entry["path"] / entry["metadata"]), relocate=moved, lenient=lenient)
+
+
+def options_of(entry: dict[str, Any]) -> dict[str, str]:
+    options: dict[str, str] = {}
+    if "naive_rows_scheme_insensitive" in entry["checked"]:
+        options["match-delete-paths-without-scheme"] = "true"
+    if entry["id"] in WITHOUT_IDS:
+        options["match-columns-by-name"] = "true"
+    return options
+
+
+def text(row: dict[str, Any]) -> str:
+    return json.dumps(row, sort_keys=True)
+
+
+@pytest.mark.parametrize("name", READABLE or ["none"])
+def test_a_table_gives_exactly_its_expected_rows(name: str) -> None:
+    entry = ENTRIES[name]
+    table = open_entry(entry)
+    options = options_of(entry)
+    found = table.scan(options=options).to_arrow()
+    wanted = entry.get("expected", {}).get("row_count", entry["checked"].get("naive_rows"))
+    assert (found.num_rows, table.scan(options=options).count()) == (wanted, wanted)
+    if "expected_rows_file" in entry:
+        expected = json.loads((SHARED / entry["expected_rows_file"]).read_text())["rows"]
+        named = set(expected[0]) if expected else set()  # one column of one table is not in its expected rows
+        rows = [
+            {f.name: as_expected_json(row[f.name], f.type) for f in table.schema.fields if f.name in named}
+            for row in found.to_pylist()
+        ]
+        assert sorted(map(text, rows)) == sorted(map(text, expected))
+
+
+@pytest.mark.parametrize("name", READABLE or ["none"])
+def test_a_filter_gives_what_brute_force_gives(name: str) -> None:
+    entry = ENTRIES[name]
+    table, options = open_entry(entry), options_of(entry)
+    rows = rows_of(table.scan(options=options).to_arrow(), table.schema)
+    rng = random.Random(name)
+    for _ in range(8 if len(rows) < FEW_FILTERS_ABOVE_ROWS else 2):
+        where = random_filter(rng, table.schema, rows)
+        found = rows_of(table.scan(where=where, options=options).to_arrow(), table.schema)
+        assert_same_rows(found, matching(where, rows, table.schema), where)
+
+
+def test_paths_in_position_deletes_match_exactly_by_default() -> None:
+    entries = [entry for entry in ENTRIES.values() if "naive_rows_scheme_insensitive" in entry["checked"]]
+    exact = [entry for entry in entries if entry["id"] != "impala/iceberg_v2_null_delete_record"]
+    assert len(exact) >= 8
+    for entry in exact:
+        assert open_entry(entry).scan().count() == entry["checked"]["naive_rows"], entry["id"]
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_what_cannot_be_read_safely_is_refused_with_the_reason(name: str) -> None:
+    kind, reason = REFUSED[name]
+    with pytest.raises(kind, match=reason):
+        open_entry(ENTRIES[name]).scan().to_arrow()
+
+
+def test_files_without_ids_and_mapping_are_refused_unless_names_are_to_count() -> None:
+    for name in WITHOUT_IDS:
+        with pytest.raises(DataFileCorrupt, match="no field ids"):
+            open_entry(ENTRIES[name]).scan().to_arrow()
+
+
+def test_snapshot_ids_beyond_a_signed_long_are_refused_by_default() -> None:
+    with pytest.raises(MetadataCorrupt, match="64-bit"):
+        open_entry(ENTRIES["duckdb-iceberg/equality_delete_cross_partition"], lenient=False)
