@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from floeberg.api.staged import StagedTable
     from floeberg.api.table import Table
     from floeberg.api.transaction import Transaction
-    from floeberg.api.view import View, ViewDefinition
+    from floeberg.api.view import View
     from floeberg.catalogs.identifiers import Identifier
+    from floeberg.catalogs.view_changes import ViewDefinition
     from floeberg.commit.refs import Retention
     from floeberg.expr.build import col
     from floeberg.spec import types
@@ -36,7 +37,7 @@ _HOMES = {
     "Table": "floeberg.api.table",
     "Transaction": "floeberg.api.transaction",
     "View": "floeberg.api.view",
-    "ViewDefinition": "floeberg.api.view",
+    "ViewDefinition": "floeberg.catalogs.view_changes",
     "catalog": "floeberg.api.catalog",
     "col": "floeberg.expr.build",
     "open_table": "floeberg.api.catalog",

@@ -9,17 +9,18 @@ from typing import Literal, Self
 from floeberg.api.caches import Caches
 from floeberg.api.catalog_namespaces import Name
 from floeberg.api.catalog_views import CatalogViews
-from floeberg.api.definition import AnySchema, TableDefinition, stated_version, to_schema
+from floeberg.api.definition import AnySchema, to_schema
 from floeberg.api.staged import StagedTable
 from floeberg.api.table import Table
 from floeberg.catalogs.base import CatalogBackend, LoadedTable, shown_name
 from floeberg.catalogs.factory import open_catalog
 from floeberg.catalogs.identifiers import Identifier, to_namespace
+from floeberg.catalogs.new_table import TableDefinition, require_namespace, stated_version
 from floeberg.catalogs.purge import purge_table
 from floeberg.catalogs.static import open_static
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
-from floeberg.errors import InvalidInput, NamespaceNotFound, TableAlreadyExists, TableNotFound
+from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound
 from floeberg.spec.limits import DEFAULT_LIMITS, LENIENT_LIMITS
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import StoreRegistry
@@ -64,6 +65,16 @@ class Catalog(CatalogViews):
         """The catalog below, for engines."""
         return self._backend
 
+    @property
+    def table_defaults(self) -> Mapping[str, str]:
+        """Properties that new tables get unless they are given others."""
+        return self._defaults
+
+    @property
+    def table_overrides(self) -> Mapping[str, str]:
+        """Properties that new tables get whatever they are given."""
+        return self._overrides
+
     def close(self) -> None:
         """Lets go of connections."""
         self._backend.close()
@@ -102,7 +113,7 @@ class Catalog(CatalogViews):
             format_version=format_version,
             location=location,
         )
-        self._require_namespace(identifier)
+        require_namespace(self._backend, identifier)
         metadata = definition.new_metadata(location=self._location(identifier, definition), effects=self._effects)
         try:
             return self._table(self._backend.create_table(identifier, metadata), identifier)
@@ -181,7 +192,7 @@ class Catalog(CatalogViews):
             except TableNotFound:
                 if mode == "replace":
                     raise
-        self._require_namespace(identifier)
+        require_namespace(self._backend, identifier)
         if self._backend.table_exists(identifier):
             raise TableAlreadyExists(f"table {shown_name(self.name, identifier)} is there already")
         metadata = definition.new_metadata(location=self._location(identifier, definition), effects=self._effects)
@@ -221,11 +232,6 @@ class Catalog(CatalogViews):
 
     def _table(self, loaded: LoadedTable, identifier: Identifier) -> Table:
         return Table(loaded, identifier=identifier, caches=self._caches)
-
-    def _require_namespace(self, identifier: Identifier) -> None:
-        if not self._backend.namespace_exists(identifier.namespace):
-            shown = shown_name(self.name, identifier.namespace)
-            raise NamespaceNotFound(f"namespace {shown} does not exist; create_namespace makes it", namespace=shown)
 
     def _location(self, identifier: Identifier, definition: TableDefinition) -> str:
         return definition.location or self._backend.default_location(identifier)

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from floeberg.api.catalog_namespaces import CatalogNamespaces, Name
 from floeberg.api.definition import AnySchema, to_schema
-from floeberg.api.view import View, ViewDefinition
+from floeberg.api.view import View
 from floeberg.catalogs.identifiers import Identifier, to_namespace
+from floeberg.catalogs.view_changes import ViewDefinition
 from floeberg.errors import ViewAlreadyExists, ViewNotFound
 from floeberg.storage.location import parse_from_user
 

@@ -1,29 +1,17 @@
-"""What a new table shall be: schema, partitioning, order, properties."""
+"""What users give where a schema is wanted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from floeberg.arrow.types import iceberg_schema
-from floeberg.commit.replace_table import ReplaceTable
-from floeberg.effects.protocols import Effects
 from floeberg.errors import InvalidInput
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partitioning import build_partition_spec
 from floeberg.spec.schema import Schema
-from floeberg.spec.schema_projection import assign_fresh_ids
-from floeberg.spec.sorting import build_sort_order
 from floeberg.spec.spark_ddl import schema_from_ddl
-from floeberg.spec.table_properties import FORMAT_VERSION
-from floeberg.spec.updates import create_table_updates, parse_format_version
 
 AnySchema: TypeAlias = "Schema | pa.Schema | str"
-DEFAULT_FORMAT_VERSION: Final = 2
 
 
 def to_schema(given: AnySchema) -> Schema:
@@ -35,53 +23,3 @@ def to_schema(given: AnySchema) -> Schema:
     if isinstance(given, str):
         return schema_from_ddl(given)
     raise InvalidInput(f"a schema is a floeberg.Schema, a pyarrow.Schema or Spark DDL text, not {type(given).__name__}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableDefinition:
-    """A table as its creator describes it. `format_version` None means what the table has, or the default."""
-
-    schema: Schema
-    partition_by: Sequence[str] = ()
-    sort_by: Sequence[str] = ()
-    properties: Mapping[str, str] = field(default_factory=dict)
-    format_version: int | None = None
-    location: str | None = None
-
-    def new_metadata(self, *, location: str, effects: Effects) -> TableMetadata:
-        """The metadata of an empty table. Raises InvalidInput."""
-        schema = assign_fresh_ids(self.schema)
-        version = DEFAULT_FORMAT_VERSION if self.format_version is None else self.format_version
-        updates = create_table_updates(
-            table_uuid=str(effects.ids.uuid()),
-            location=location,
-            schema=schema,
-            spec=build_partition_spec(schema, self.partition_by),
-            sort_order=build_sort_order(schema, self.sort_by),
-            properties=self.properties,
-            format_version=version,
-        )
-        return apply_updates(None, updates, now_ms=effects.clock.now_ms())
-
-    def replacement(self, *, staged: TableMetadata | None = None) -> ReplaceTable:
-        """The operation that gives an existing table this definition."""
-        return ReplaceTable(
-            schema=self.schema,
-            partition_by=self.partition_by,
-            sort_by=self.sort_by,
-            properties=self.properties,
-            format_version=self.format_version,
-            location=self.location,
-            staged=staged,
-        )
-
-
-def stated_version(name: object, properties: dict[str, str], format_version: int | None) -> int | None:
-    """The format version that is asked for, taken out of the properties. Raises InvalidInput when two differ."""
-    text = properties.pop(FORMAT_VERSION, None)
-    stated = None if text is None else parse_format_version(text)
-    if stated is not None and format_version is not None and stated != format_version:
-        raise InvalidInput(
-            f"table {name}: format version {format_version} is asked for, and {stated} in the properties"
-        )
-    return format_version if stated is None else stated

@@ -7,11 +7,11 @@ from types import TracebackType
 from typing import Final, Self
 
 from floeberg.api.caches import Caches
-from floeberg.api.definition import TableDefinition
 from floeberg.api.table import Table
 from floeberg.catalogs.base import CatalogBackend, LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.metadata_files import discard, table_roots
+from floeberg.catalogs.new_table import TableDefinition
 from floeberg.catalogs.unpublished import UnpublishedPointer
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
