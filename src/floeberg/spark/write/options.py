@@ -59,7 +59,9 @@ def write_options(metadata: TableMetadata, options: Mapping[str, str], *, branch
     """
     given = {key.lower(): str(value) for key, value in options.items()}
     summary = {
-        key[len(SNAPSHOT_PROPERTY) :]: str(value) for key, value in options.items() if key.lower().startswith(SNAPSHOT_PROPERTY)
+        key[len(SNAPSHOT_PROPERTY) :]: str(value)
+        for key, value in options.items()
+        if key.lower().startswith(SNAPSHOT_PROPERTY)
     }
     unknown = sorted(key for key in given if key not in _KNOWN and not key.startswith(SNAPSHOT_PROPERTY))
     if unknown:
@@ -89,9 +91,7 @@ def write_options(metadata: TableMetadata, options: Mapping[str, str], *, branch
     )
 
 
-def _distribution(
-    metadata: TableMetadata, properties: Mapping[str, str], given: Mapping[str, str]
-) -> DistributionMode:
+def _distribution(metadata: TableMetadata, properties: Mapping[str, str], given: Mapping[str, str]) -> DistributionMode:
     """As asked for; otherwise range for a sorted table, hash for a partitioned one, none for others."""
     asked = given.get("distribution-mode") or properties.get("write.distribution-mode")
     if asked is not None:

@@ -1,0 +1,107 @@
+"""Sending rows to the tasks that write them, so that a partition's rows meet in few files and files are sorted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from floeberg.arrow.transforms import transform_array
+from floeberg.arrow.types import arrow_type, iceberg_type
+from floeberg.spark.types import spark_type
+from floeberg.spark.write.options import DistributionMode
+from floeberg.spec.partitioning import PartitionField, PartitionSpec
+from floeberg.spec.schema import Schema
+from floeberg.spec.sorting import NullOrder, SortDirection, SortField, SortOrder
+from floeberg.spec.transforms import IdentityTransform, Transform, VoidTransform
+from floeberg.spec.types import IcebergType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+PREFIX: Final = "__floeberg_key_"
+
+
+def distributed(
+    frame: DataFrame,
+    *,
+    schema: Schema,
+    spec: PartitionSpec,
+    order: SortOrder,
+    mode: DistributionMode,
+    fanout: bool,
+) -> DataFrame:
+    """The rows of an aligned frame on their way to the writers: shuffled as the mode says, and sorted within each task by
+    partition and by the table's order."""
+    present = {field.name for field in frame.schema.fields}
+    partition = [_term(frame, schema, f, present) for f in spec.fields if not isinstance(f.transform, VoidTransform)]
+    keys = [key for key in partition if key is not None]
+    sorts = [term for f in order.fields if (term := _sort_term(frame, schema, f, present)) is not None]
+    columns = frame.columns
+    staged = frame
+    names = []
+    for number, key in enumerate(keys):
+        staged = staged.withColumn(f"{PREFIX}{number}", key)
+        names.append(f"{PREFIX}{number}")
+    by_partition = [F.col(name) for name in names]
+    if mode is DistributionMode.HASH and names:
+        staged = staged.repartition(*by_partition)
+    elif mode is DistributionMode.RANGE and (names or sorts):
+        staged = staged.repartitionByRange(*by_partition, *sorts)
+    if sorts or (names and not fanout):
+        staged = staged.sortWithinPartitions(*by_partition, *sorts)
+    return staged.select(*[staged[name] for name in columns]) if names else staged
+
+
+def _term(frame: DataFrame, schema: Schema, field: PartitionField, present: set[str]) -> Column | None:
+    column, kind = _source(frame, schema, field.source_id, present)
+    return None if column is None else transformed(column, field.transform, kind)
+
+
+def _sort_term(frame: DataFrame, schema: Schema, field: SortField, present: set[str]) -> Column | None:
+    column, kind = _source(frame, schema, field.source_id, present)
+    if column is None:
+        return None
+    term = transformed(column, field.transform, kind)
+    first = field.null_order is NullOrder.NULLS_FIRST
+    if field.direction is SortDirection.ASC:
+        return term.asc_nulls_first() if first else term.asc_nulls_last()
+    return term.desc_nulls_first() if first else term.desc_nulls_last()
+
+
+def _source(frame: DataFrame, schema: Schema, source_id: int, present: set[str]) -> tuple[Column | None, IcebergType]:
+    field = schema.field(source_id)
+    path = [schema.by_id[step].name for step in schema.path_to(source_id)]
+    if path[0] not in present:
+        return None, field.type  # every row has the default: nothing to tell apart
+    column = frame[path[0]] if len(path) == 1 else F.col(".".join(f"`{part}`" for part in path))
+    return column, field.type
+
+
+def transformed(column: Column, transform: Transform, source_type: IcebergType) -> Column:
+    """A transform as a column. Spark's own hash has another seed and its dates another range, so every transform but
+    identity is ours, vectorised over Arrow."""
+    if isinstance(transform, IdentityTransform):
+        return column
+    result = transform.result_type(source_type)
+
+    def apply(array: pa.Array) -> pa.Array:
+        typed = _as_source(array, source_type)
+        return _plain(transform_array(transform, source_type, typed), result)
+
+    apply.__annotations__ = {"array": pa.Array, "return": pa.Array}
+    return F.arrow_udf(apply, spark_type(result))(column)
+
+
+def _as_source(array: Any, source_type: IcebergType) -> Any:
+    """What Spark hands over, in the Arrow type that the source's Iceberg type has."""
+    wanted = arrow_type(source_type)
+    if array.type == wanted or iceberg_type(array.type) == source_type:
+        return array
+    return array.cast(wanted)
+
+
+def _plain(array: Any, result: IcebergType) -> Any:
+    wanted = arrow_type(result)
+    return array if array.type == wanted else array.cast(wanted)

@@ -1,0 +1,121 @@
+"""The job that writes data files: rows go to Python workers as Arrow batches, files straight to their final place, and
+descriptions of the files come back. Only what a successful task reported is ever committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from floeberg.arrow.locations import DataLocations
+from floeberg.arrow.write import RollingWriter
+from floeberg.arrow.write_properties import write_properties
+from floeberg.catalogs.base import LoadedTable
+from floeberg.files.data_file_wire import decode_data_file, encode_data_file
+from floeberg.spark.worker_stores import WorkerStores, worker_stores
+from floeberg.spark.write.distribution import distributed
+from floeberg.spark.write.options import WriteOptions
+from floeberg.spec.data_file import DataFile
+from floeberg.spec.partition_types import partition_type_of
+from floeberg.spec.partitioning import PartitionSpec
+from floeberg.spec.schema import Schema
+from floeberg.spec.sorting import SortOrder
+from floeberg.spec.types import StructType, TimeType
+from floeberg.storage.registry import Stores
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+RESULT_SCHEMA: Final = "file binary"
+_RESULT: Final = pa.schema([pa.field("file", pa.binary())])
+
+
+@dataclass(frozen=True, slots=True)
+class WriterTask:
+    """What a worker needs to write its rows. It travels with the job."""
+
+    stores: WorkerStores
+    location: str
+    schema: Schema
+    spec: PartitionSpec
+    partition_type: StructType
+    sort_order: SortOrder
+    properties: Mapping[str, str]
+    write_id: UUID
+    clustered: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        task = 0 if context is None else context.taskAttemptId()
+        locations = DataLocations(self.location, self.properties, self.write_id, task=task)
+        suffix = f".{write_properties(self.properties, deletes=False).file_format}"
+        writer = RollingWriter(
+            self.stores.for_location(locations.folder),
+            self.schema,
+            spec=self.spec,
+            new_location=lambda path: locations.new_location(path, suffix=suffix),
+            properties=self.properties,
+            sort_order=None,
+            clustered=self.clustered,
+        )
+        try:
+            for batch in batches:
+                if batch.num_rows:
+                    writer.write(_with_times(batch, self.schema))
+            files = writer.close()
+        except BaseException:
+            writer.abort()
+            raise
+        described = [encode_data_file(_sorted_as(file, self.sort_order), self.partition_type) for file in files]
+        yield pa.RecordBatch.from_arrays([pa.array(described, pa.binary())], schema=_RESULT)
+
+
+def write_data_files(
+    frame: DataFrame,
+    table: LoadedTable,
+    *,
+    stores: Stores,
+    options: WriteOptions,
+    schema: Schema | None = None,
+) -> list[DataFile]:
+    """Writes the rows of an aligned DataFrame as data files of a table and describes them. Nothing is committed.
+
+    `schema` is the table's by default; with row lineage, rows keep the ids that they come with.
+    """
+    metadata = table.state.metadata
+    own = schema or metadata.current_schema
+    spec = metadata.spec(options.spec_id)
+    order = metadata.default_sort_order
+    rows = distributed(frame, schema=own, spec=spec, order=order, mode=options.distribution, fanout=options.fanout)
+    partition_type = partition_type_of(metadata, spec.spec_id)
+    task = WriterTask(
+        stores=worker_stores(stores, location=metadata.location),
+        location=metadata.location,
+        schema=own,
+        spec=spec,
+        partition_type=partition_type,
+        sort_order=order,
+        properties=dict(options.properties),
+        write_id=table.pointer.effects.ids.uuid(),
+        clustered=not options.fanout,
+    )
+    results: list[Any] = rows.mapInArrow(task, RESULT_SCHEMA).collect()
+    return [decode_data_file(bytes(row.file), partition_type) for row in results]
+
+
+def _sorted_as(file: DataFile, order: SortOrder) -> DataFile:
+    """Rows reach a task sorted by partition and then by the table's order, so each of its files is sorted."""
+    return file if order.is_unsorted else replace(file, sort_order_id=order.order_id)
+
+
+def _with_times(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
+    """Times of day come as microseconds in a number, because Spark has no such type by default."""
+    for number, column in enumerate(batch.schema):
+        field = schema.find(column.name, case_sensitive=False)
+        if field is not None and isinstance(field.type, TimeType) and pa.types.is_integer(column.type):
+            batch = batch.set_column(number, column.name, batch.column(number).cast(pa.time64("us")))
+    return batch
