@@ -31,6 +31,12 @@ RECORDED = {
 }
 """Where each table's metadata say that it lies."""
 
+WHOLE = (
+    "deletion_vectors", "partition_evolution", "gperov_test", "types_all_trino_types", "spark_rename_column",
+    "v1_deprecated",
+)  # fmt: skip
+"""Tables of which every file is there, old metadata files too, and as its entry says."""
+
 
 def open_golden(name: str, folder: Path | None = None) -> Table:
     """A golden table, or a copy of it in a folder."""

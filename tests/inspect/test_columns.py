@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from floeberg.api.inspect import TABLES
-from golden_tables import RECORDED, open_golden
+from golden_tables import WHOLE, open_golden
 
 UTC = pa.timestamp("us", tz="UTC")
 COUNTS = pa.map_(pa.int32(), pa.int64())
@@ -167,7 +167,7 @@ def test_readable_metrics_name_nested_columns_with_dots_in_the_column_types() ->
         ]  # fmt: skip
 
 
-@pytest.mark.parametrize("golden", RECORDED)
+@pytest.mark.parametrize("golden", WHOLE)
 def test_every_table_of_every_golden_table_is_valid_arrow(golden: str) -> None:
     inspect = open_golden(golden).inspect
     for name in TABLES:

@@ -11,7 +11,7 @@ from floeberg.api.table import Table
 from floeberg.arrow.physical import array_of
 from floeberg.spec.partition_types import partition_type_of
 from floeberg.spec.values import from_bytes
-from golden_tables import RECORDED, open_golden, records
+from golden_tables import WHOLE, open_golden, records
 
 PLAIN = (
     "file_path", "record_count", "file_size_in_bytes", "key_metadata", "sort_order_id", "split_offsets", "equality_ids",
@@ -56,7 +56,7 @@ def _inherited(value: int | None, sequence: int, added: bool) -> int | None:
     return sequence if value is None and (added or sequence == 0) else value
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", WHOLE)
 def test_entries_are_those_of_the_manifests_after_inheritance(name: str) -> None:
     table = open_golden(name)
     found = table.inspect.entries().to_pylist(maps_as_pydicts="strict")
@@ -78,7 +78,7 @@ def test_entries_are_those_of_the_manifests_after_inheritance(name: str) -> None
             assert file["partition"] == _partition(table, entry["spec_id"], raw["partition"], file["partition"])
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", WHOLE)
 def test_readable_metrics_are_the_maps_decoded_by_column_type(name: str) -> None:
     table = open_golden(name)
     schema = table.schema

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from golden_tables import RECORDED, TABLES, open_golden
+from golden_tables import TABLES, WHOLE, open_golden
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -24,7 +24,7 @@ def at(milliseconds: int) -> datetime:
     return EPOCH + timedelta(milliseconds=milliseconds)
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", WHOLE)
 def test_snapshots_are_those_of_the_metadata(name: str) -> None:
     rows = open_golden(name).inspect.snapshots().to_pylist(maps_as_pydicts="strict")
     assert rows == [
@@ -40,7 +40,7 @@ def test_snapshots_are_those_of_the_metadata(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", WHOLE)
 def test_history_says_when_each_snapshot_became_current(name: str) -> None:
     metadata = document(name)
     parents = {snapshot["snapshot-id"]: snapshot.get("parent-snapshot-id") for snapshot in metadata["snapshots"]}

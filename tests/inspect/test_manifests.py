@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from floeberg.commit.append import Append
-from golden_tables import RECORDED, open_golden, records
+from golden_tables import WHOLE, open_golden, records
 from scan_tables import add_deletes, data_file, equality_delete, new_table
 
 
-@pytest.mark.parametrize("name", [name for name in RECORDED if name != "v1_deprecated"])
+@pytest.mark.parametrize("name", [name for name in WHOLE if name != "v1_deprecated"])
 def test_manifests_are_those_of_the_list(name: str) -> None:
     table = open_golden(name)
     assert table.current_snapshot is not None

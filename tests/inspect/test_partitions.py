@@ -9,7 +9,7 @@ import pytest
 
 from floeberg.commit.append import Append
 from floeberg.commit.overwrite import DeleteFiles
-from golden_tables import RECORDED, open_golden
+from golden_tables import WHOLE, open_golden
 from scan_tables import add_deletes, data_file, equality_delete, new_table, position_delete
 
 
@@ -24,7 +24,7 @@ def brute_force(table: Any) -> dict[str, dict[str, int]]:
     return found
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", WHOLE)
 def test_partitions_count_the_files_of_each_tuple(name: str) -> None:
     table = open_golden(name)
     rows = table.inspect.partitions().to_pylist()

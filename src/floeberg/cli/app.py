@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, runtime_checkable
 
-import click
 import typer
 
 from floeberg import __version__
@@ -44,6 +43,14 @@ Exit codes: 0 done, 1 check found errors, 2 bad input, 3 not found, 4 corrupt or
 70 a fault of the program.
 """
 
+
+@runtime_checkable
+class _Usage(Protocol):
+    exit_code: int
+
+    def show(self) -> None: ...
+
+
 app = typer.Typer(
     name="floeberg", help=HELP, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -75,9 +82,12 @@ def invoke(arguments: Sequence[str]) -> int:
     command: Any = typer.main.get_command(app)
     try:
         result = command.main(args=list(arguments), prog_name="floeberg", standalone_mode=False)
-    except click.exceptions.Abort:
+    except typer.Abort:
         return 130
-    except click.ClickException as error:
+    except Exception as error:
+        # What typer raises for wrong usage shows itself; its class moved between versions.
+        if not isinstance(error, _Usage):
+            raise
         error.show()
         return error.exit_code
     return result if isinstance(result, int) else 0

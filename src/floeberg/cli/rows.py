@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from floeberg.cli.output import human
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.spec.temporal import format_timestamp
 
 
 def row_dicts(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
@@ -23,9 +24,22 @@ def _column(array: pa.Array, data_type: pa.DataType) -> list[Any]:
     try:
         values = array.to_pylist()
     except (ValueError, OverflowError):
-        # Python's datetime ends at the year 9999 and at microseconds: beyond, Arrow's own text is exact.
-        values = array.cast(pa.string()).to_pylist()
+        values = _exact(array)
     return [_dicts(value, data_type) for value in values]
+
+
+def _exact(array: pa.Array) -> list[Any]:
+    """Times that Python's own, which end at the year 9999 and at microseconds, do not hold: as text."""
+    if pa.types.is_nested(array.type):
+        raise UnsupportedFeature(
+            "a nested column holds times that cannot be shown as text; --select other columns, or write with -o parquet"
+        )
+    if not pa.types.is_timestamp(array.type):
+        return list(array.cast(pa.string()).to_pylist())
+    zoned = array.type.tz is not None
+    unit: Literal["us", "ns"] = "ns" if array.type.unit == "ns" else "us"
+    ticks = array.view(pa.int64()).to_pylist()
+    return [None if tick is None else format_timestamp(tick, unit=unit, zoned=zoned) for tick in ticks]
 
 
 def _dicts(value: Any, data_type: pa.DataType) -> Any:
