@@ -110,6 +110,26 @@ def test_a_block_cannot_claim_more_records_than_bytes() -> None:
         read_body(data, read_header(data))
 
 
+def test_a_block_of_few_bytes_cannot_hold_many_records() -> None:
+    data = write_container(SCHEMA, [(3, b"\x00\x00")], metadata={}, codec="null")
+    with pytest.raises(ManifestCorrupt, match="2 bytes claims 3 records"):
+        read_body(data, read_header(data))
+
+
+def test_a_wrong_sync_marker_is_found() -> None:
+    data = bytearray(_write(50))
+    data[-1] ^= 1
+    with pytest.raises(ManifestCorrupt, match="sync marker"):
+        read_body(bytes(data), read_header(bytes(data)))
+
+
+def test_a_wrong_checksum_of_a_snappy_block_is_found() -> None:
+    data = bytearray(_write(50, "snappy"))
+    data[-17] ^= 1
+    with pytest.raises(ManifestCorrupt, match="checksum of a snappy block"):
+        read_body(bytes(data), read_header(bytes(data)))
+
+
 @pytest.mark.parametrize("codec", ["deflate", "snappy", "zstandard"])
 def test_a_bomb_is_refused_by_size_and_by_ratio(codec: str) -> None:
     data = write_container(SCHEMA, [(1, bytes(4_000_000))], metadata={}, codec=codec)

@@ -57,6 +57,7 @@ def test_a_golden_vector_decodes_and_encodes_to_its_own_bytes(name: str) -> None
     bitmap = decode_deletion_vector(data)
     assert np.array_equal(np.array(bitmap.to_array(), dtype=np.uint64), decode_positions(data))
     assert encode_deletion_vector(bitmap) == data
+    assert encode_deletion_vector(bitmap_of(decode_positions(data))) == data
 
 
 @pytest.mark.parametrize("name", BITMAPS)

@@ -159,6 +159,21 @@ def test_a_manifest_that_lacks_what_the_version_requires_is_refused(
         _write([replace(WHOLE, **change)], format_version)
 
 
+def test_counts_are_found_under_their_older_names_where_there_are_no_ids() -> None:
+    names = {
+        "manifest_path": "string",
+        "manifest_length": "long",
+        "partition_spec_id": "int",
+        "added_data_files_count": "int",
+    }
+    schema = {"type": "record", "name": "l", "fields": [{"name": name, "type": kind} for name, kind in names.items()]}
+    out = io.BytesIO()
+    row = {"manifest_path": "m", "manifest_length": 1, "partition_spec_id": 0, "added_data_files_count": 3}
+    fastavro.writer(out, fastavro.parse_schema(schema), [row])
+    (found,) = read_manifest_list(out.getvalue())
+    assert found.added_files_count == 3
+
+
 def test_a_manifest_is_no_manifest_list() -> None:
     data = (GOLDEN / "manifests" / "manifests" / "presto_geometry_array.avro").read_bytes()
     with pytest.raises(ManifestCorrupt, match="no manifest list"):

@@ -195,6 +195,15 @@ def test_schemas_that_could_loop_or_grow_are_refused(fields: bytes, error: type[
         decode_manifest(write_container(SCHEMA % fields, [(1, b"\x02")], metadata={}, codec="null"))
 
 
+@pytest.mark.parametrize("items", [b'"null"', b'{"type":"record","name":"e","fields":[]}'])
+def test_arrays_of_nothing_are_refused_before_anything_counts_them(items: bytes) -> None:
+    """2**40 items that take no bytes would keep a decoder busy for hours."""
+    nothing = b'{"name":"x","type":{"type":"array","items":%s}}' % items
+    body = b"\x02" + encode_long(2**40) + b"\x00"
+    with pytest.raises(ManifestCorrupt, match="items take no bytes"):
+        decode_manifest(write_container(SCHEMA % nothing, [(1, body)], metadata={}, codec="null"))
+
+
 def test_definitions_that_use_each_other_do_not_unfold_without_end() -> None:
     """Thirty records, each of them twice in the next, would be a billion fields."""
     fields = [b'{"name":"a0","type":{"type":"record","name":"t0","fields":[{"name":"x","type":"int"}]}}']
