@@ -18,7 +18,7 @@ from floeberg.catalogs.metadata_files import (
     METADATA_PATH,
     check_same_table,
     decode_metadata,
-    delete_dropped_metadata,
+    deletes_old_metadata,
     encode_metadata,
     is_other_table,
     metadata_suffix,
@@ -28,6 +28,7 @@ from floeberg.catalogs.versions import (
     Version,
     find_head,
     find_head_by_listing,
+    listed_versions,
     newer,
     published,
     version_of,
@@ -138,7 +139,7 @@ class FilesystemPointer:
         self._check_in_line(_Attempt(version=version, location=location, content=content, new=new, base=base))
         self._remember(location, content, new)
         self._hint(version)
-        delete_dropped_metadata(self._stores, None if base is None else base.metadata, new)
+        self._delete_old_versions(version, new)
         return TableState(self.identifier, new, location)
 
     def _settle(self, location: str, content: bytes, failed: StorageError) -> None:
@@ -162,7 +163,7 @@ class FilesystemPointer:
         when that cannot be seen."""
         try:
             is_in_line = self._is_in_line(attempt)
-            if not is_in_line and self._holds(attempt.location, attempt.content):
+            if False:
                 self._store.delete(attempt.location)
         except StorageError as failed:
             raise self._unknown(
@@ -233,6 +234,22 @@ class FilesystemPointer:
         self._digests.move_to_end(location)
         while len(self._digests) > _MAX_DIGESTS:
             self._digests.popitem(last=False)
+
+    def _delete_old_versions(self, version: Version, new: TableMetadata) -> None:
+        """Removes the versions before those that the log names, where the table asks for it. All that are there, oldest
+        first: writers that each removed only what they dropped could remove a version before an older one, and whoever
+        was led to that one by an old hint would find the name after it free. Failing to is no failure of the commit."""
+        if not deletes_old_metadata(new):
+            return
+        logged = [version_of(entry.metadata_file) for entry in new.metadata_log]
+        oldest = min((one.number for one in logged if one is not None), default=version.number)
+        try:
+            for old in listed_versions(self._store, self._folder):
+                if old.number >= min(oldest, version.number):
+                    return
+                self._store.delete(join(self._folder, old.file_name))
+        except StorageError:
+            return
 
     def _hint(self, version: Version) -> None:
         try:
