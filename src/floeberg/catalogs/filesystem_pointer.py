@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from floeberg.catalogs.metadata_files import (
+    DELETE_AFTER_COMMIT,
     METADATA_PATH,
     check_same_table,
     decode_metadata,
-    deletes_old_metadata,
     encode_metadata,
     is_other_table,
     metadata_suffix,
@@ -163,7 +163,7 @@ class FilesystemPointer:
         when that cannot be seen."""
         try:
             is_in_line = self._is_in_line(attempt)
-            if False:
+            if not is_in_line and self._holds(attempt.location, attempt.content):
                 self._store.delete(attempt.location)
         except StorageError as failed:
             raise self._unknown(
@@ -239,7 +239,7 @@ class FilesystemPointer:
         """Removes the versions before those that the log names, where the table asks for it. All that are there, oldest
         first: writers that each removed only what they dropped could remove a version before an older one, and whoever
         was led to that one by an old hint would find the name after it free. Failing to is no failure of the commit."""
-        if not deletes_old_metadata(new):
+        if new.properties.get(DELETE_AFTER_COMMIT, "false").lower() != "true":
             return
         logged = [version_of(entry.metadata_file) for entry in new.metadata_log]
         oldest = min((one.number for one in logged if one is not None), default=version.number)
