@@ -122,18 +122,23 @@ class Planner:
         with_metrics: bool = False,
     ) -> list[FilesOfSpec]:
         """The entries of data manifests that may hold rows for which the filter is true, with metric columns."""
-        asked = field_ids(self._bound)
 
         def read(manifest: ManifestFile) -> pl.DataFrame:
+            asked = self._asked_of_metrics(self._reader.spec(manifest))
             return self._reader.frame(manifest, metrics_of=asked | metrics_of, with_metrics=with_metrics)
 
         kept: list[FilesOfSpec] = []
         chosen = entries & _NO_INDEX
         for batch in self._batches(self._possible(manifests, self._tally.data, entries), read):
+            asked = self._asked_of_metrics(batch.spec)
             pruned = self._in_partition(replace(batch, frame=batch.frame.filter(chosen)))
-            pruned = _by_metrics(pruned, conjuncts(self._bound), drop=asked - metrics_of)
+            pruned = _by_metrics(pruned, conjuncts(_about(self._bound, asked)), drop=asked - metrics_of)
             kept.append(self._counted(pruned, self._tally.data))
         return joined(kept)
+
+    def _asked_of_metrics(self, spec: PartitionSpec) -> frozenset[int]:
+        """The columns whose metrics can say more than the partition: not those partitioned by identity."""
+        return field_ids(self._bound) - spec.identity_source_ids
 
     def delete_files(self, manifests: Sequence[ManifestFile], *, entries: pl.Expr = LIVE) -> list[FilesOfSpec]:
         """The entries of delete manifests that may delete rows for which the filter is true, with the metric columns that

@@ -8,14 +8,15 @@ from typing import Final
 
 import polars as pl
 
+from floeberg.errors import UnsupportedFeature
 from floeberg.expr.nodes import AlwaysTrue, Expression
 from floeberg.expr.residual import Residuals
-from floeberg.files.manifest import entries
+from floeberg.files.manifest import entries, partition_tuples
 from floeberg.files.manifest_columns import DATA_FILE_COLUMNS
 from floeberg.scan.explanation import Explanation
 from floeberg.scan.manifest_frames import FilesOfSpec
 from floeberg.scan.tasks import DeleteFile, FileScanTask
-from floeberg.spec.data_file import ManifestEntry
+from floeberg.spec.data_file import DataFile, FileFormat, ManifestEntry
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import StructType
 
@@ -111,14 +112,16 @@ class ScanPlan(Sequence[FileScanTask]):
         raise IndexError(f"the plan has {len(self)} tasks")
 
     def _tasks(self, part: FilesOfSpec, frame: pl.DataFrame) -> Iterator[FileScanTask]:
-        lists = frame.get_column("deletes").to_list()
-        for entry, numbers in zip(entries_of(frame, part.partition_type), lists, strict=True):
+        columns = [frame.get_column(name).to_list() for name in ("sequence_number", "file_sequence_number", "deletes")]
+        for file, sequence_number, file_sequence_number, numbers in zip(
+            data_files_of(frame, part.partition_type), *columns, strict=True
+        ):
             yield FileScanTask(
-                data_file=entry.data_file,
-                data_sequence_number=entry.data_sequence_number or 0,
-                file_sequence_number=entry.file_sequence_number,
-                deletes=tuple([self._deletes.get(number) for number in numbers]),
-                residual=self.residual(part, entry.data_file.partition),
+                data_file=file,
+                data_sequence_number=sequence_number or 0,
+                file_sequence_number=file_sequence_number,
+                deletes=tuple([self._deletes.get(number) for number in numbers]) if numbers else (),
+                residual=self.residual(part, file.partition),
             )
 
 
@@ -162,6 +165,40 @@ class DeletesByNumber:
                     self._known[place] = DeleteFile(entry.data_file, entry.data_sequence_number or 0)
                 return
             first += part.frame.height
+
+
+def data_files_of(frame: pl.DataFrame, partition_type: StructType) -> list[DataFile]:
+    """The rows of a frame of data files as objects. Without metrics there is little to a file, and equal partitions and
+    offsets are one object."""
+    if "lower_bounds" in frame.columns:
+        return [entry.data_file for entry in entries_of(frame, partition_type)]
+    formats = {text: _format(text) for text in frame.get_column("file_format").unique()}
+    shared: dict[object, object] = {}
+    offsets = [
+        None if values is None else shared.setdefault(tuple(values), tuple(values))
+        for values in frame.get_column("split_offsets").to_list()
+    ]
+    names = ("file_path", "file_format", "spec_id", "record_count", "file_size_in_bytes", "key_metadata",
+             "sort_order_id", "first_row_id")  # fmt: skip
+    columns = [frame.get_column(name).to_list() for name in names]
+    return [
+        DataFile(
+            file_path=file_path, file_format=formats[file_format], spec_id=spec_id, partition=partition,
+            record_count=record_count, file_size_in_bytes=size, key_metadata=key_metadata, split_offsets=split_offsets,
+            sort_order_id=sort_order_id, first_row_id=first_row_id,
+        )
+        for partition, split_offsets, file_path, file_format, spec_id, record_count, size, key_metadata, sort_order_id,
+        first_row_id in zip(
+            partition_tuples(frame.get_column("partition"), partition_type), offsets, *columns, strict=True
+        )
+    ]  # fmt: skip
+
+
+def _format(text: str) -> FileFormat:
+    try:
+        return FileFormat(text)
+    except ValueError as error:
+        raise UnsupportedFeature(f"file format {text[:40]!r} is not supported", format=text) from error
 
 
 def entries_of(frame: pl.DataFrame, partition_type: StructType) -> list[ManifestEntry]:
