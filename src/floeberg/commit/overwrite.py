@@ -19,6 +19,7 @@ from floeberg.commit.validations import (
     no_new_deletes_for,
     no_removed_data_files,
     no_rows_deleted,
+    rows_keep_their_ids,
 )
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
@@ -73,6 +74,8 @@ class Overwrite:
         removed = {file.file_path for file in self.removed}
         data_files_exist(changes, lambda file: file.file_path in removed, what="this overwrite replaces")
         no_new_deletes_for(changes, self.removed, ignore_equality_deletes=False)
+        if self.removed and self.added:
+            rows_keep_their_ids(changes, view.starting_snapshot_id)
         matcher = FileMatcher(base, view.conflict_filter or self.row_filter or TRUE)
         if self.row_filter is not None:
             no_added_delete_files(changes, matcher.may_match, what="this overwrite")

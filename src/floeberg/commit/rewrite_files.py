@@ -15,6 +15,7 @@ from floeberg.commit.validations import (
     data_files_exist,
     no_concurrent_deletion_vectors,
     no_new_deletes_for,
+    rows_keep_their_ids,
 )
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
@@ -82,6 +83,8 @@ class RewriteFiles:
         data_files_exist(changes, scope.may_touch, what="the deletes of this rewrite refer to")
         no_new_deletes_for(changes, removed_data, ignore_equality_deletes=self.data_sequence_number is not None)
         no_concurrent_deletion_vectors(changes, added_deletes)
+        if len(added_deletes) < len(self.added):
+            rows_keep_their_ids(changes, self.starting_snapshot_id)
 
     def _check_age(self, base: TableMetadata, identifier: str) -> None:
         """A higher age would let equality deletes of the time in between pass by, a lower one would let old ones hit

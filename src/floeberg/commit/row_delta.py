@@ -20,6 +20,7 @@ from floeberg.commit.validations import (
     no_concurrent_deletion_vectors,
     no_new_deletes_for,
     no_rows_deleted,
+    rows_keep_their_ids,
 )
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
@@ -100,6 +101,8 @@ class RowDelta:
         no_concurrent_deletion_vectors(changes, deletes)
         no_new_deletes_for(changes, self.removed_data, ignore_equality_deletes=False)
         no_concurrent_deletes_on(changes, scope, matcher, what="this operation")
+        if (scope or removed) and len(deletes) < len(self.added):
+            rows_keep_their_ids(changes, view.starting_snapshot_id)
         if view.is_serializable:
             no_added_data_files(changes, matcher.may_match, what="this operation")
             no_rows_deleted(changes, matcher, what="this operation")

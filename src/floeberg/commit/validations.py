@@ -120,6 +120,17 @@ def no_concurrent_deletion_vectors(changes: ConcurrentChanges, deletes: Iterable
         _refuse(changes, added, test, "added deletion vectors for the same data files")
 
 
+def rows_keep_their_ids(changes: ConcurrentChanges, starting_snapshot_id: int | None) -> None:
+    """Rows that the operation moves to new files had no row ids when it read them, and were given none since (the table
+    was upgraded to v3 meanwhile): the new files would give them others. https://iceberg.apache.org/spec/#row-lineage"""
+    start = None if starting_snapshot_id is None else changes.metadata.find_snapshot(starting_snapshot_id)
+    if start is None or start.first_row_id is not None:
+        return
+    for snapshot in changes.snapshots:
+        if snapshot.first_row_id is not None:
+            raise _conflict(changes, snapshot, [], "gave row ids to rows that this operation writes anew without them")
+
+
 def _equality_deletes_reach(changes: ConcurrentChanges, deletes: DataFile, partitions: PartitionSet) -> bool:
     """https://iceberg.apache.org/spec/#scan-planning: of their own partition, or everywhere when it has none."""
     return partitions.holds(deletes) or changes.metadata.spec(deletes.spec_id).is_unpartitioned
@@ -137,7 +148,8 @@ def _conflict(changes: ConcurrentChanges, snapshot: Snapshot, files: list[DataFi
     shown = ", ".join(file.file_path for file in files[:SHOWN_FILES]) + (" …" if len(files) > SHOWN_FILES else "")
     identifier = changes.workspace.identifier
     return ValidationConflict(
-        f"table {identifier}: snapshot {snapshot.snapshot_id} ({snapshot.operation}), committed meanwhile, {did}: {shown}. "
+        f"table {identifier}: snapshot {snapshot.snapshot_id} ({snapshot.operation}), committed meanwhile, {did}"
+        f"{': ' if files else ''}{shown}. "
         "Run the operation again on the current state.",
         table=identifier,
         snapshot_id=snapshot.snapshot_id,

@@ -47,6 +47,7 @@ _PLAIN: Final = (
     "referenced_data_file", "content_offset", "content_size_in_bytes",
 )  # fmt: skip
 _LISTS: Final = ("split_offsets", "equality_ids")
+_FEW: Final = 64
 _STATUSES: Final = tuple(EntryStatus)
 _CONTENTS: Final = tuple(FileContent)
 
@@ -257,7 +258,10 @@ def manifest_metadata(
 
 
 def _maps(series: pl.Series) -> list[object]:
-    """Each row's pairs as a dict. Cut out of the two flat columns, which is faster than a dict of every pair."""
+    """Each row's pairs as a dict. Cut out of the two flat columns, which is faster than a dict of every pair unless there
+    are few."""
+    if len(series) <= _FEW:
+        return [None if pairs is None else {p["key"]: p["value"] for p in pairs} for pairs in series.to_list()]
     lengths = series.list.len().to_list()
     if not any(lengths):
         return [None if length is None else {} for length in lengths]

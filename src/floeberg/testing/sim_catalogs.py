@@ -30,6 +30,15 @@ class CreatesTable(TablePointer, Protocol):
     def create(self, new: TableMetadata) -> TableState: ...
 
 
+class SharedRows(MemoryRows):
+    """The rows themselves."""
+
+    def copied(self) -> SharedRows:
+        other = SharedRows()
+        other._pointers = dict(self._pointers)
+        return other
+
+
 class SimRows(MemoryRows):
     """Pointer rows as one process sees them: every statement can fail, be lost or arrive late."""
 
@@ -66,12 +75,21 @@ class SimCatalog:
 
     def __init__(self, world: SimWorld, kind: str) -> None:
         self.kind = kind
-        self._rows = MemoryRows()
+        self._rows = SharedRows()
         self._contents: dict[str, bytes] = {}
         self._by_number: dict[int, str] = {}
         self._moves: list[str] = []
         self._decoded: dict[str, TableMetadata] = {}
         world.disk.watch = self._saw
+
+    def copied(self, world: SimWorld) -> SimCatalog:
+        """The same table, in a world whose disk holds the same files."""
+        other = SimCatalog(world, self.kind)
+        other._rows = self._rows.copied()
+        other._contents = dict(self._contents)
+        other._by_number = dict(self._by_number)
+        other._moves = list(self._moves)
+        return other
 
     def pointer(self, process: SimProcess) -> CreatesTable:
         """The table as a process holds it."""

@@ -69,16 +69,16 @@ class SimReader:
         self._disk = disk
         self._views: dict[int, TableView] = {}
         self._entries: dict[tuple[str, int, int | None], list[ManifestEntry]] = {}
+        self._seen: dict[str, bytes] = {}
 
     def content(self, location: str) -> bytes:
         """The bytes of a file. Raises Anomaly when it is missing."""
         found = self._disk.objects.get(parse(location).uri)
         if found is None:
             raise Anomaly(f"a live file is missing: {location}")
+        if self._seen.setdefault(location, found[0]) != found[0]:
+            raise Anomaly(f"a live file was changed: {location}")
         return found[0]
-
-    def has(self, location: str) -> bool:
-        return parse(location).uri in self._disk.objects
 
     def view(self, snapshot: Snapshot | None, metadata: TableMetadata) -> TableView:
         """A snapshot's files and rows. Raises Anomaly for what no reader could read."""
@@ -92,9 +92,15 @@ class SimReader:
                 raise Anomaly(f"snapshot {snapshot.snapshot_id} cannot be read: {error}") from error
         return known
 
-    def fresh(self) -> SimReader:
-        """A reader that knows nothing, to see that nothing was changed or lost since."""
-        return SimReader(self._disk)
+    def read_again(self, snapshot: Snapshot, metadata: TableMetadata) -> None:
+        """Every file of a snapshot is there as it was. Raises Anomaly."""
+        view = self.view(snapshot, metadata)
+        assert snapshot.manifest_list is not None
+        self.content(snapshot.manifest_list)
+        for manifest in view.manifests:
+            self.content(manifest.manifest_path)
+        for entry in (*view.data, *view.deletes):
+            self.content(entry.data_file.file_path)
 
     def _read(self, snapshot: Snapshot, metadata: TableMetadata) -> TableView:
         assert snapshot.manifest_list is not None

@@ -10,29 +10,32 @@ import argparse
 import random
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Final
 
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import Operation, Target
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import Capabilities
 from floeberg.errors import CommitUnknown, FloebergError, StorageError
 from floeberg.spec.builder import apply_updates
 from floeberg.spec.partitioning import build_partition_spec
 from floeberg.spec.updates import create_table_updates
+from floeberg.testing.decoding import decoded_once
 from floeberg.testing.faults import CrashPoint, Fault, NoFaults, RandomFaults
 from floeberg.testing.history_checker import Done, HistoryChecker, Outcome
-from floeberg.testing.model import TableModel
+from floeberg.testing.model import Change, TableModel
 from floeberg.testing.scheduler import Scheduler, SimulationFailed
 from floeberg.testing.sim_catalogs import FILESYSTEM, LOCATION, ROWS, SimCatalog
 from floeberg.testing.sim_reader import Anomaly, SimReader
 from floeberg.testing.sim_rows import SCHEMA, Row, StoredRow, data_file
 from floeberg.testing.simulated import SimProcess, SimWorld
-from floeberg.testing.workload import FIXED_SPEC, PLANS, TAG, Shared, Step, Writer
+from floeberg.testing.workload import FIXED_SPEC, OF_DEFINITION, PLANS, TAG, Shared, Step, Writer
 
+CAPABILITIES: Final = Capabilities(create_if_absent=True, atomic_rename=False, list_consistent=True)
 RETRY_PROPERTIES: Final = {"commit.status-check.num-retries": "2"}
 
 
@@ -76,11 +79,15 @@ class Setting:
             given["commit.manifest.min-count-to-merge"] = "2"
         return given
 
-    def changes(self) -> list[str]:
-        """The kinds of change that make sense here."""
-        if self.evolves_spec:
-            return [name for name in PLANS if name not in FIXED_SPEC]
-        return [name for name in PLANS if name != "evolve_spec"]
+    def beginning(self) -> Setting:
+        """What of it decides how the table is made."""
+        return replace(self, evolves_spec=False, writers=0, fault_rate=0, crashes=False, skewed_clocks=False)
+
+    def draw_changes(self, chance: random.Random) -> list[str]:
+        """One to three kinds of change that make sense here, those of rows more often than those of the definition."""
+        fitting = [name for name in PLANS if (name not in FIXED_SPEC if self.evolves_spec else name != "evolve_spec")]
+        weights = [5 if name == "evolve_spec" else 1 if name in OF_DEFINITION else 2 for name in fitting]
+        return chance.choices(fitting, weights=weights, k=chance.randrange(1, 4))
 
 
 @dataclass(slots=True)
@@ -114,7 +121,7 @@ def make_table(process: SimProcess, catalog: SimCatalog, setting: Setting) -> Ta
 
 
 def first_rows(process: SimProcess, catalog: SimCatalog, shared: Shared) -> TableState:
-    """Some rows to begin with, in two commits."""
+    """Rows to begin with, in two commits; a branch that is ahead, and a snapshot that is staged."""
     pointer = catalog.pointer(process)
     for number in range(2):
         state = pointer.refresh()
@@ -127,8 +134,15 @@ def first_rows(process: SimProcess, catalog: SimCatalog, shared: Shared) -> Tabl
             new.append(data_file(path, rows, spec_id=0, partition=(p,) if partitioned else ()))
         for one in new:
             process.store.write(one.file.file_path, one.content)
-        target = Target(summary={TAG: f"first.{number}"})
-        state = commit_operations(pointer, state, [Append(files=[one.file for one in new], target=target)]).state
+        tag = f"first.{number}"
+        operations: list[Operation] = [Append(files=[one.file for one in new], target=Target(summary={TAG: tag}))]
+        state = commit_operations(pointer, state, operations).state
+    writer = Writer("first", shared, process.world.seed, location=LOCATION)
+    for kind in ("branch_append", "stage"):
+        step = writer.plan(kind, state)
+        assert step is not None
+        run_step(process, pointer, state, Done(step, 0))
+        state = pointer.refresh()
     return state
 
 
@@ -147,31 +161,50 @@ def run_step(process: SimProcess, pointer: TablePointer, state: TableState, one:
         one.outcome = Outcome.COMMITTED
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A table as histories begin with it."""
+
+    world: SimWorld
+    catalog: SimCatalog
+    next_value: int
+    changes: dict[str, Change]
+
+
+@lru_cache(maxsize=256)
+def _begun(setting: Setting) -> _Begun:
+    """The table that all histories of a setting begin with, made once."""
+    world = SimWorld("beginning", capabilities=CAPABILITIES)
+    catalog = SimCatalog(world, setting.catalog)
+    shared = Shared(SimReader(world.disk), TableModel())
+    process = world.process("setup")
+    make_table(process, catalog, setting)
+    first_rows(process, catalog, shared)
+    return _Begun(world, catalog, shared.next_value, shared.changes)
+
+
 class _Player:
     """Plays one history."""
 
     def __init__(self, seed: object, setting: Setting) -> None:
-        self.world = SimWorld(
-            f"{seed}",
-            capabilities=Capabilities(create_if_absent=True, atomic_rename=False, list_consistent=True),
-        )
+        self.world = SimWorld(f"{seed}", capabilities=CAPABILITIES)
         self.setting = setting
-        self.catalog = SimCatalog(self.world, setting.catalog)
+        begun = _begun(setting.beginning())
+        self.world.time_ms = begun.world.time_ms
+        self.world.disk.objects.update(begun.world.disk.objects)
+        self.catalog = begun.catalog.copied(self.world)
         self.reader = SimReader(self.world.disk)
-        self.shared = Shared(self.reader, TableModel())
+        self.shared = Shared(self.reader, TableModel(), begun.next_value, dict(begun.changes))
         self.history = History(seed, setting)
         self.random = random.Random(f"player {seed}")
 
     def play(self) -> History:
-        setup = self.world.process("setup")
-        make_table(setup, self.catalog, self.setting)
-        first_rows(setup, self.catalog, self.shared)
         first = self.catalog.count() - 1
         scheduler = Scheduler(self.world)
         for number in range(self.setting.writers):
             process = self._process(f"w{number}")
             writer = Writer(process.name, self.shared, self.world.seed, location=LOCATION)
-            kinds = self.random.choices(self.setting.changes(), k=self.random.randrange(1, 4))
+            kinds = self.setting.draw_changes(self.random)
             scheduler.spawn(process, partial(self._write, process, writer, kinds))
         scheduler.run()
         self.world.settle()
@@ -284,6 +317,17 @@ class Totals:
         return "\n".join(lines)
 
 
+def run_histories(seeds: Iterable[object], *, until: Callable[[], bool] | None = None) -> Totals:
+    """Plays the histories of the seeds, as far as `until` lets. Raises SimulationFailed at the first anomaly."""
+    totals = Totals()
+    with decoded_once():
+        for seed in seeds:
+            totals.add(run_history(seed))
+            if until is not None and until():
+                break
+    return totals
+
+
 def _listed(counts: Counter[str]) -> str:
     return ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
 
@@ -296,13 +340,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", help="replay this one history")
     given = parser.parse_args(arguments)
     seeds = [given.seed] if given.seed is not None else range(given.first, given.first + given.histories)
-    totals = Totals()
-    for seed in seeds:
-        try:
-            totals.add(run_history(seed))
-        except SimulationFailed as failed:
-            sys.stdout.write(f"ANOMALY {failed}\n")
-            return 1
+    try:
+        totals = run_histories(seeds)
+    except SimulationFailed as failed:
+        sys.stdout.write(f"ANOMALY {failed}\n")
+        return 1
     sys.stdout.write(totals.report() + "\n")
     return 0
 

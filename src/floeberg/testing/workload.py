@@ -519,6 +519,9 @@ PLANS: Final[dict[str, Callable[[_Planning], Step | None]]] = {
 }
 """Every kind of change, by name."""
 
+OF_DEFINITION: Final = ("tag", "statistics", "expire", "schema", "sort_order", "properties", "upgrade", "evolve_spec")
+"""Changes that touch no row."""
+
 FIXED_SPEC: Final = ("upsert", "replace_partitions", "stage", "publish")
 """Changes whose meaning is that of partitions: not for histories in which the spec changes."""
 
