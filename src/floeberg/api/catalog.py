@@ -20,7 +20,7 @@ from floeberg.catalogs.purge import purge_table
 from floeberg.catalogs.static import open_static
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
-from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound
+from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound, ViewAlreadyExists
 from floeberg.spec.limits import DEFAULT_LIMITS, LENIENT_LIMITS
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import StoreRegistry
@@ -195,6 +195,8 @@ class Catalog(CatalogViews):
         require_namespace(self._backend, identifier)
         if self._backend.table_exists(identifier):
             raise TableAlreadyExists(f"table {shown_name(self.name, identifier)} is there already")
+        if self._backend.view_exists(identifier):
+            raise ViewAlreadyExists(f"{shown_name(self.name, identifier)} is there already, as a view")
         metadata = definition.new_metadata(location=self._location(identifier, definition), effects=self._effects)
         return StagedTable.of_new(self._backend, identifier, metadata, caches=self._caches)
 

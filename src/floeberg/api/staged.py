@@ -12,6 +12,7 @@ from floeberg.catalogs.base import CatalogBackend, LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.metadata_files import discard, table_roots
 from floeberg.catalogs.new_table import TableDefinition
+from floeberg.catalogs.purge import delete_empty_folders
 from floeberg.catalogs.unpublished import UnpublishedPointer
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
@@ -145,6 +146,8 @@ class StagedTable:
         self._ended = True
         for location in self._files:
             discard(self._pointer.store_for(location), location)
+        root = self.metadata.location
+        delete_empty_folders(self._pointer.store_for(root), root, self._files)
 
 
 def _preview(state: TableState, operations: Iterable[Operation]) -> TableMetadata:

@@ -60,7 +60,10 @@ class NamespaceFolders:
         above, _, name = folder.rpartition("/")
         if name not in set(self._store.list_folders(above or "/")):
             return False
-        return self._holds_tables(folder) or next(iter(self._store.list(folder)), None) is None
+        if self._holds_tables(folder):
+            return True
+        is_empty = next(iter(self._store.list(folder)), None) is None
+        return is_empty and _OF_TABLES.isdisjoint(self._store.list_folders(folder))
 
     def _holds_tables(self, folder: str, *, depth: int = 0) -> bool:
         for name in self._store.list_folders(folder):

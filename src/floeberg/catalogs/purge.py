@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from floeberg.catalogs.base import CatalogBackend, LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.metadata_files import table_roots
 from floeberg.commit.workspace import Workspace
+from floeberg.effects.protocols import Store
 from floeberg.errors import CommitConflict, FloebergError, InvalidInput, PathEscape, StorageError
 from floeberg.storage.location import parse
 
@@ -69,19 +70,19 @@ def _delete(table: LoadedTable, doomed: list[str]) -> None:
             table=table.state.identifier,
             failures=failures,
         )
-    _delete_empty_folders(table, doomed)
+    root = table.state.metadata.location
+    delete_empty_folders(table.pointer.store_for(root), root, doomed)
 
 
-def _delete_empty_folders(table: LoadedTable, deleted: list[str]) -> None:
+def delete_empty_folders(store: Store, root: str, deleted: Iterable[str]) -> None:
     """Where a store has folders of their own, they go with their last file."""
-    root = table.state.metadata.location.rstrip("/")
+    root = root.rstrip("/")
     folders = {root, f"{root}/data", f"{root}/metadata"}
     for location in deleted:
         folder = location.rpartition("/")[0]
         while folder.startswith(f"{root}/"):
             folders.add(folder)
             folder = folder.rpartition("/")[0]
-    store = table.pointer.store_for(root)
     for folder in sorted(folders, key=len, reverse=True):
         store.delete_folder(folder)
 

@@ -30,7 +30,11 @@ def database_url(name: str, uri: str | Secret, options: Mapping[str, str | Secre
     try:
         url = _from_jdbc(text) if text.startswith("jdbc:") else sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):
-        raise InvalidInput(f"catalog {name}: {redact(text)!r} is no database address") from None
+        # Not shown: where it cannot be taken apart, a password in it cannot be masked.
+        raise InvalidInput(
+            f"catalog {name}: the uri is no database address; write sqlite:///path, postgresql://user@host/database, or the "
+            "JDBC form of either"
+        ) from None
     driver = _DRIVERS.get(url.drivername.partition("+")[0])
     if driver is None:
         raise UnsupportedFeature(
