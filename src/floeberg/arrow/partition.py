@@ -15,6 +15,7 @@ from floeberg.errors import InvalidInput
 from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema
 from floeberg.spec.sorting import NullOrder, SortDirection, SortOrder
+from floeberg.spec.transforms import VoidTransform
 from floeberg.spec.types import StructType
 
 Partition = tuple[object, ...]
@@ -56,6 +57,9 @@ def split_by_partition(
     values = []
     groups = np.zeros(batch.num_rows, dtype=np.int64)
     for field in spec.fields:
+        if isinstance(field.transform, VoidTransform):  # its source column may be gone
+            values.append(pa.nulls(batch.num_rows))
+            continue
         source = schema.field(field.source_id)
         array = transform_array(field.transform, source.type, column_by_id(batch, schema, field.source_id))
         values.append(array)
