@@ -9,9 +9,13 @@ import pytest
 
 from floeberg.api.table import Table
 from floeberg.arrow.physical import array_of
+from floeberg.commit.append import Append
+from floeberg.inspect.files import entries_batches
+from floeberg.inspect.source import Source
 from floeberg.spec.partition_types import partition_type_of
 from floeberg.spec.values import from_bytes
 from golden_tables import WHOLE, open_golden, records
+from scan_tables import CountingStores, data_file, new_table
 
 PLAIN = (
     "file_path", "record_count", "file_size_in_bytes", "key_metadata", "sort_order_id", "split_offsets", "equality_ids",
@@ -128,3 +132,16 @@ def test_each_manifest_of_history_is_read_once_by_the_all_tables() -> None:
     contents = table.inspect.all_files().column("content").to_pylist()
     assert table.inspect.all_data_files().num_rows == contents.count(0)
     assert table.inspect.all_delete_files().num_rows == len(contents) - contents.count(0)
+
+
+def test_a_stream_reads_manifests_as_they_are_needed() -> None:
+    table = new_table(properties={"commit.manifest-merge.enabled": "false"})
+    for number in range(30):
+        table.commit(Append(files=[data_file(table, f"f{number}")]))
+    stores = CountingStores(table)
+    source = Source(table.metadata, stores.store_for)
+    stream = entries_batches(source, source.manifests(table.current_snapshot))
+    stream.read_next_batch()
+    read = [location for action, location in stores.calls if action == "read" and "-m" in location]
+    assert 1 <= len(read) < 15
+    assert sum(batch.num_rows for batch in stream) == 29

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from broken_tables import change_entries, change_files
@@ -218,6 +220,40 @@ def test_row_ids_that_the_table_will_give_again_are_an_error(tmp_path: Path) -> 
     found = [f for f in report.findings if f.problem is Problem.DUPLICATE_ROW_IDS]
     assert len(found) == len(seen)
     assert all("will give them again" in finding.message for finding in found)
+
+
+def test_every_row_is_read_when_asked() -> None:
+    for name in WHOLE:
+        assert check(name, read_rows=True).findings == ()
+
+
+def test_row_ids_that_rows_store_twice_are_found_when_rows_are_read(tmp_path: Path) -> None:
+    folder = copy_golden("deletion_vectors", tmp_path)
+    for file in folder.glob("data/*.parquet"):
+        stored = pq.read_table(file)
+        field = pa.field("_row_id", pa.int64(), metadata={b"PARQUET:field_id": b"2147483540"})
+        ids = pa.array([3] * stored.num_rows, pa.int64())
+        pq.write_table(stored.append_column(field, ids), file)
+    assert not any(f.problem is Problem.DUPLICATE_ROW_IDS for f in check("deletion_vectors", folder).findings)
+    found = [
+        finding
+        for finding in check("deletion_vectors", folder, read_rows=True).findings
+        if finding.problem is Problem.DUPLICATE_ROW_IDS
+    ]
+    assert len(found) == 2
+    assert all("row ids, such as 3, other rows of snapshot" in finding.message for finding in found)
+
+
+def test_a_damaged_page_is_found_when_rows_are_read(tmp_path: Path) -> None:
+    folder = copy_golden("partition_evolution", tmp_path)
+    file = next(folder.glob("data/c1=1/**/*.parquet"))
+    data = bytearray(file.read_bytes())
+    data[4:40] = b"\xff" * 36
+    file.write_bytes(bytes(data))
+    assert check("partition_evolution", folder).findings == ()
+    (finding,) = check("partition_evolution", folder, read_rows=True).findings
+    assert finding.problem is Problem.UNREADABLE
+    assert finding.location.endswith(file.name)
 
 
 def test_a_file_that_stands_twice_is_an_error(tmp_path: Path) -> None:

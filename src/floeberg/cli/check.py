@@ -11,11 +11,15 @@ from floeberg.cli.main import FOUND_ERRORS
 from floeberg.cli.options import TableArgument, with_shared_options
 from floeberg.cli.output import Printer
 from floeberg.cli.target import Target
+from floeberg.errors import InvalidInput
 from floeberg.maintenance.check import check_table
 from floeberg.maintenance.check_report import Severity
 
 FastOption = Annotated[
     bool, typer.Option("--fast", help="Only whether files are there and how long they are; nothing in them is read.")
+]
+RowsOption = Annotated[
+    bool, typer.Option("--rows", help="Read every row of the current snapshot, branches and tags, and compare row ids.")
 ]
 StrictOption = Annotated[bool, typer.Option("--strict", help="Exit with 1 for warnings too.")]
 OnlyOption = Annotated[
@@ -30,6 +34,7 @@ def check(
     printer: Printer,
     table: TableArgument,
     fast: FastOption = False,
+    rows: RowsOption = False,
     strict: StrictOption = False,
     snapshot: OnlyOption = None,
 ) -> None:
@@ -44,6 +49,8 @@ def check(
 
     floeberg check db.orders --fast --strict --json
     """
+    if fast and rows:
+        raise InvalidInput("--fast and --rows exclude each other")
     opened = target.table(table)
     with printer.progress() as progress:
         report = check_table(
@@ -52,6 +59,7 @@ def check(
             name=opened.name,
             snapshot_ids=snapshot or None,
             read_footers=not fast,
+            read_rows=rows,
             progress=progress,
         )
     if printer.as_json:

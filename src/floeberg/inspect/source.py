@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -19,8 +19,9 @@ from floeberg.spec.partition_union import unified_partition_type
 from floeberg.spec.snapshots import Snapshot
 from floeberg.spec.types import StructType
 
-READ_AHEAD: Final = 4
-"""How many manifests are decoded at once: what a streamed table holds in memory at most."""
+THREADS: Final = 2
+"""How many manifests are decoded at a time; the reader works a few ahead, which is what a stream holds in memory."""
+_LISTED_AHEAD: Final = 64
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Source:
     @cached_property
     def reader(self) -> ManifestReader:
         return ManifestReader(
-            self.metadata, self.metadata.current_schema, self.store_for, cache=self.cache, threads=READ_AHEAD
+            self.metadata, self.metadata.current_schema, self.store_for, cache=self.cache, threads=THREADS
         )
 
     @cached_property
@@ -68,13 +69,9 @@ class Source:
     ) -> Iterator[tuple[ManifestFile, pl.DataFrame]]:
         """Each manifest with its entries, deleted ones too, in the order given and a few read ahead."""
         left = iter(manifests)
-        while ahead := list(islice(left, READ_AHEAD)):
-            yield from zip(ahead, self._read(ahead, with_metrics=with_metrics), strict=True)
-
-    def _read(self, manifests: Sequence[ManifestFile], *, with_metrics: bool) -> list[pl.DataFrame]:
-        return self.reader.in_parallel(
-            lambda manifest: self.reader.frame(manifest, with_metrics=with_metrics), manifests
-        )
+        while ahead := list(islice(left, _LISTED_AHEAD)):
+            read = self.reader.in_parallel(lambda m: self.reader.frame(m, with_metrics=with_metrics), ahead)
+            yield from zip(ahead, read, strict=True)
 
     def own_partition_type(self, manifest: ManifestFile) -> StructType:
         """The partition type of a manifest's spec, without the fields that hold nothing because they are void."""

@@ -11,6 +11,7 @@ from floeberg.errors import FileNotFound, FloebergError
 from floeberg.files.manifest import read_manifest
 from floeberg.maintenance.check_files import FileChecker
 from floeberg.maintenance.check_report import CheckReport, Findings, Problem
+from floeberg.maintenance.check_rows import RowChecker
 from floeberg.maintenance.check_snapshot import SnapshotChecker
 from floeberg.scan.manifest_frames import ManifestReader, StoreFor
 from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
@@ -34,15 +35,18 @@ def check_table(
     name: str | None = None,
     snapshot_ids: Iterable[int] | None = None,
     read_footers: bool = True,
+    read_rows: bool = False,
     progress: Progress | None = None,
 ) -> CheckReport:
     """Looks at every file that the snapshots refer to (all of them, or those named), and at how the files of the current
     snapshot and of each branch and tag (or those named) fit together.
 
-    `read_footers=False` only asks whether files are there and how long they are. What is found goes into the report;
+    `read_footers=False` only asks whether files are there and how long they are; `read_rows` reads every row too, and
+    compares the row ids that files store. What is found goes into the report;
     raised is only SnapshotNotFound for what was asked.
     """
-    checker = _TableChecker(metadata, store_for, read_footers=read_footers, progress=progress or (lambda *_: None))
+    told = progress or (lambda *_: None)
+    checker = _TableChecker(metadata, store_for, read_footers=read_footers, read_rows=read_rows, progress=told)
     wanted = None if snapshot_ids is None else [metadata.snapshot(snapshot_id) for snapshot_id in snapshot_ids]
     checker.run(list(metadata.snapshots) if wanted is None else wanted, _heads(metadata) if wanted is None else wanted)
     return checker.findings.report(name or metadata.location)
@@ -55,11 +59,14 @@ def _heads(metadata: TableMetadata) -> list[Snapshot]:
 
 
 class _TableChecker:
-    def __init__(self, metadata: TableMetadata, store_for: StoreFor, *, read_footers: bool, progress: Progress) -> None:
+    def __init__(
+        self, metadata: TableMetadata, store_for: StoreFor, *, read_footers: bool, read_rows: bool, progress: Progress
+    ) -> None:
         self.findings = Findings()
         self._metadata = metadata
         self._store_for = store_for
         self._read_footers = read_footers
+        self._read_rows = read_rows
         self._progress = progress
         self._reader = ManifestReader(metadata, metadata.current_schema, store_for)
 
@@ -76,8 +83,11 @@ class _TableChecker:
             self.findings.take(found)
             self._progress("files", done)
         whole = SnapshotChecker(self._metadata, self._store_for, read_deletes=self._read_footers)
+        rows = RowChecker(self._metadata, self._store_for)
         for done, snapshot in enumerate(heads, 1):
             self.findings.take(whole.check(snapshot))
+            if self._read_rows:
+                self.findings.take(rows.check(snapshot))
             self._progress("snapshots", done)
 
     def _check_other_files(self) -> None:
