@@ -185,7 +185,10 @@ class FilesystemPointer:
             if follows is None and not intact and not self._holds(attempt.location, attempt.content):
                 raise self._unknown(f"{attempt.location} was written, and is gone with the versions after it")
             return intact if follows is None else follows
-        return False
+        if head is not None and not intact:
+            raise self._unknown(f"{attempt.location} was written, and is gone while it was looked for")
+        # With the base in place after the create it counted, whoever has taken it and more away since.
+        return intact and (head is None or head.number < attempt.version.number)
 
     def _is_unchanged(self, base: TableState) -> bool:
         """Whether the version that was built on is still there, and still itself: a table that was dropped and created
