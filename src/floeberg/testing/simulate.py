@@ -183,7 +183,7 @@ def _begun(setting: Setting) -> _Begun:
     return _Begun(world, catalog, shared.next_value, shared.changes)
 
 
-class _Player:
+class Player:
     """Plays one history."""
 
     def __init__(self, seed: object, setting: Setting) -> None:
@@ -199,22 +199,27 @@ class _Player:
         self.random = random.Random(f"player {seed}")
 
     def play(self) -> History:
+        """Lets the writers loose, and judges what they did. Raises Anomaly, SimulationFailed."""
         first = self.catalog.count() - 1
         scheduler = Scheduler(self.world)
         for number in range(self.setting.writers):
             process = self._process(f"w{number}")
             writer = Writer(process.name, self.shared, self.world.seed, location=LOCATION)
             kinds = self.setting.draw_changes(self.random)
-            scheduler.spawn(process, partial(self._write, process, writer, kinds))
+            scheduler.spawn(process, partial(self.write, process, writer, kinds))
         scheduler.run()
+        self.judge(first)
+        self.history.steps = scheduler.steps
+        return self.history
+
+    def judge(self, first: int) -> None:
+        """Checks every state from the first on, and that life goes on. Raises Anomaly."""
         self.world.settle()
         states = self.catalog.states()[first:]
         checker = HistoryChecker(self.reader, self.shared)
         checker.check(states, self.history.done)
         self._check_end()
         self._count(checker, states, first)
-        self.history.steps = scheduler.steps
-        return self.history
 
     def _process(self, name: str) -> SimProcess:
         chance = self.random
@@ -228,7 +233,8 @@ class _Player:
         is_doomed = self.setting.crashes and chance.random() < 0.5
         return self.world.process(name, faults=faults, crash=crash if is_doomed else None, skew_ms=skew_ms)
 
-    def _write(self, process: SimProcess, writer: Writer, kinds: list[str]) -> None:
+    def write(self, process: SimProcess, writer: Writer, kinds: list[str]) -> None:
+        """One writer's life: plans and commits one change after the other."""
         pointer = self.catalog.pointer(process)
         for kind in kinds:
             try:
@@ -272,7 +278,7 @@ class _Player:
 def run_history(seed: object, setting: Setting | None = None) -> History:
     """Plays the history of a seed. Raises SimulationFailed, which names the seed, for any anomaly."""
     try:
-        return _Player(seed, setting or Setting.draw(seed)).play()
+        return Player(seed, setting or Setting.draw(seed)).play()
     except (Anomaly, SimulationFailed) as error:
         raise SimulationFailed(
             f"history {seed!r}: {error}\nreplay it with: python -m floeberg.testing.simulate --seed {seed}"
