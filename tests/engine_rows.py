@@ -72,7 +72,8 @@ def assert_same_rows(found: Iterable[Row], expected: Iterable[Row], what: object
     """Raises with the rows that are lost and those that are too many."""
     left, right = multiset(found), multiset(expected)
     lost, extra = right - left, left - right
-    assert not lost and not extra, f"{what}: lost {list(lost.elements())[:5]}, extra {list(extra.elements())[:5]}"
+    difference = [*(f"lost {row}" for row in lost.elements()), *(f"extra {row}" for row in extra.elements())]
+    assert difference == [], f"{what}: {difference[:6]}"
 
 
 def as_expected_json(value: Any, data_type: IcebergType) -> Any:
@@ -86,7 +87,9 @@ def as_expected_json(value: Any, data_type: IcebergType) -> Any:
             return [as_expected_json(item, data_type.element_type) for item in value]
         case MapType():
             pairs: Sequence[Any] = list(value.items()) if isinstance(value, dict) else value
-            return [[as_expected_json(k, data_type.key_type), as_expected_json(v, data_type.value_type)] for k, v in pairs]
+            return [
+                [as_expected_json(k, data_type.key_type), as_expected_json(v, data_type.value_type)] for k, v in pairs
+            ]
         case UuidType():
             return str(uuid.UUID(bytes=value))
         case GeometryType():

@@ -85,7 +85,7 @@ def test_a_filter_gives_what_brute_force_gives(name: str) -> None:
     table, options = open_entry(entry), options_of(entry)
     rows = rows_of(table.scan(options=options).to_arrow(), table.schema)
     rng = random.Random(name)
-    for _ in range(8 if len(rows) < FEW_FILTERS_ABOVE_ROWS else 2):
+    for _ in range(4 if len(rows) < FEW_FILTERS_ABOVE_ROWS else 2):
         where = random_filter(rng, table.schema, rows)
         found = rows_of(table.scan(where=where, options=options).to_arrow(), table.schema)
         assert_same_rows(found, matching(where, rows, table.schema), where)

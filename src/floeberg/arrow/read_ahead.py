@@ -89,7 +89,7 @@ class _ReadAhead(Generic[T]):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         self._fill()
-        for thread in self._threads:
+        for thread in self._threads[: len(self._lanes)]:
             thread.start()
         while self._lanes:
             lane = self._lanes[0]
