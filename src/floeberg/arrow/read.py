@@ -176,7 +176,7 @@ class _Reader:
                 return pa.array(np.zeros(rows, dtype=np.bool_) if deleted is None else deleted)
             case SPEC_ID.field_id:
                 return repeat(file.spec_id, field.type, rows)
-        return repeat(_partition_value(field, file, self._file.spec), field.type, rows)
+        return repeat(partition_value(field, file, self._file.spec), field.type, rows)
 
     def _lineage(self, field: NestedField, stored: pa.Array, positions: Positions) -> pa.Array:
         """https://iceberg.apache.org/spec/#row-lineage-assignment: what the file holds, or what the row inherits; a file
@@ -208,7 +208,7 @@ def _read_schema(stored: Sequence[NestedField], table: Schema, residual: Express
     return Schema(*fields)
 
 
-def _partition_value(field: NestedField, file: DataFile, spec: PartitionSpec | None) -> Any:
+def partition_value(field: NestedField, file: DataFile, spec: PartitionSpec | None) -> Any:
     """The file's partition as a value of the `_partition` struct of all of a table's specs."""
     if spec is None or not isinstance(field.type, StructType):
         raise InvalidInput("_partition needs the partition spec of the file")

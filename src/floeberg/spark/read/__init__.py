@@ -1,0 +1,1 @@
+"""Reading tables as Spark DataFrames."""

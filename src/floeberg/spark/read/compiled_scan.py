@@ -1,0 +1,94 @@
+"""Groups of Parquet files as DataFrames: the reader's columns, deletes applied, metadata columns added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from floeberg.spark.read.compiled_columns import CompiledColumn, read_schema
+from floeberg.spark.read.equality_deletes import EqualityPlan, plan_equality, without_deleted
+from floeberg.spark.read.file_facts import join_facts
+from floeberg.spark.read.metadata_columns import COMPUTED, facts_of, is_metadata, metadata_value, needs_row_index
+from floeberg.spark.read.parquet_scan import PlacedTask, parquet_frame
+from floeberg.spark.read.position_deletes import WORDS, is_live, load_words, words_column
+from floeberg.spark.read.routes import ColumnChoice
+from floeberg.spark.read.worker import TableFiles
+from floeberg.spec.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledScan:
+    """What is read, and how its columns are asked for."""
+
+    spark: Any
+    files: TableFiles
+    projection: Schema
+    choice: ColumnChoice
+
+    def plain(self, tasks: Sequence[PlacedTask]) -> Any:
+        """Files without deletes."""
+        return self._frame(tasks, {}, None)
+
+    def with_positions(self, tasks: Sequence[PlacedTask]) -> Any | None:
+        """Files with position deletes; None when these are too many to be sent to the executors."""
+        facts = self._words(tasks)
+        return None if facts is None else self._frame(tasks, facts, None)
+
+    def with_keys(self, tasks: Sequence[PlacedTask]) -> Any | None:
+        """Files with equality deletes, and perhaps position deletes."""
+        has_positions = any(p.task.deletion_vector is not None or p.task.position_deletes for p in tasks)
+        facts = self._words(tasks) if has_positions else {}
+        if facts is None:
+            return None
+        plan = plan_equality([placed.task for placed in tasks], self.files.schema, self.files.specs)
+        return self._frame(tasks, facts, plan)
+
+    def _words(self, tasks: Sequence[PlacedTask]) -> dict[str, pa.Array] | None:
+        words = load_words([placed.task for placed in tasks], self.files)
+        return None if words is None else {WORDS: words_column(words)}
+
+    def _frame(
+        self, placed: Sequence[PlacedTask], deleted: Mapping[str, pa.Array], equality: EqualityPlan | None
+    ) -> Any:
+        tasks = [each.task for each in placed]
+        columns = self._columns(equality)
+        own = [field for field in self.projection.fields if is_metadata(field)]
+        facts = {**deleted, **facts_of(own, tasks, self.files.specs)}
+        if equality is not None:
+            facts |= equality.facts(tasks)
+        source = parquet_frame(self.spark, placed, read_schema(list(columns.values())))
+        frame = source.with_identity(key=bool(facts), row_index=bool(deleted) or needs_row_index(own))
+        if facts:
+            paths = [task.data_file.file_path for task in tasks]
+            frame = join_facts(self.spark, frame, source.keys, paths, facts)
+        if deleted:
+            frame = frame.where(is_live())
+        for join in equality.joins if equality is not None else ():
+            frame = without_deleted(self.spark, frame, join, self.files, columns)
+        return frame.select(*self._values(columns))
+
+    def _columns(self, equality: EqualityPlan | None) -> dict[int, CompiledColumn]:
+        """The columns to read: those asked for, and the keys of deletes; at least one, because Spark reads no empty
+        schema."""
+        fields = [field for field in self.projection.fields if field.field_id not in COMPUTED]
+        for field_id, key in (equality.keys if equality is not None else {}).items():
+            if all(field.field_id != field_id for field in fields):
+                fields.append(key)
+        columns = {field.field_id: self.choice.column(field) for field in fields}
+        found = {field_id: column for field_id, column in columns.items() if column is not None}
+        if all(column.read is None for column in found.values()):
+            spare = (self.choice.column(field) for field in self.files.schema.fields)
+            first = next(column for column in spare if column is not None and column.read is not None)
+            found.setdefault(first.field.field_id, first)
+        return found
+
+    def _values(self, columns: Mapping[int, CompiledColumn]) -> list[Any]:
+        return [
+            metadata_value(field, columns.get(field.field_id))
+            if is_metadata(field)
+            else columns[field.field_id].value()
+            for field in self.projection.fields
+        ]

@@ -1,0 +1,142 @@
+"""A table as a DataFrame: planned here, read by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from floeberg.catalogs.base import LoadedTable
+from floeberg.errors import InvalidInput
+from floeberg.expr.nodes import TRUE, Expression
+from floeberg.scan.frame_cache import FrameCache
+from floeberg.scan.incremental import plan_appends
+from floeberg.scan.plan import plan_files
+from floeberg.scan.projection import projected_schema
+from floeberg.scan.scan_plan import ScanPlan
+from floeberg.scan.snapshot_choice import choose_snapshot
+from floeberg.scan.splits import SplitOptions
+from floeberg.spark.read.arrow_scan import arrow_frame, table_files
+from floeberg.spark.read.compiled_scan import CompiledScan
+from floeberg.spark.read.frame_registry import FrameScan, remember
+from floeberg.spark.read.options import FrameOptions
+from floeberg.spark.read.routes import ColumnChoice, Routes, route
+from floeberg.spark.read.snapshot_range import snapshot_range
+from floeberg.spark.types import frame_field
+from floeberg.spec.schema import Schema
+
+
+def table_frame(
+    spark: Any,
+    table: LoadedTable,
+    *,
+    snapshot_id: int | None = None,
+    ref: str | None = None,
+    as_of_ms: int | None = None,
+    where: Expression = TRUE,
+    select: Sequence[str] | None = None,
+    metadata_columns: Sequence[str] = (),
+    options: Mapping[str, object] | None = None,
+    cache: FrameCache | None = None,
+) -> Any:
+    """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
+
+    `where` only leaves out files (and rows, where that costs nothing) that cannot match: whoever gives it must also apply
+    the condition to the frame. The snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound,
+    RefNotFound, UnsupportedFeature, FormatError.
+    """
+    parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
+    metadata = table.state.metadata
+    if parsed.is_incremental:
+        if (snapshot_id, ref, as_of_ms) != (None, None, None):
+            raise InvalidInput(
+                f"table {metadata.location}: an incremental read takes no snapshot, ref or time beside it"
+            )
+        first, last = snapshot_range(metadata, parsed)
+        plan = plan_appends(
+            metadata,
+            store_for=table.pointer.store_for,
+            from_snapshot_id=first,
+            to_snapshot_id=last,
+            where=where,
+            cache=cache,
+        )
+        schema = plan.schema
+    else:
+        chosen = choose_snapshot(
+            metadata,
+            snapshot_id=_one(snapshot_id, parsed.snapshot_id, "snapshot-id"),
+            ref=_one(ref, parsed.ref, "branch or tag"),
+            as_of_ms=_one(as_of_ms, parsed.as_of_ms, "as-of-timestamp"),
+        )
+        plan = plan_files(
+            metadata,
+            chosen,
+            store_for=table.pointer.store_for,
+            where=where,
+            cache=cache,
+            ignore_scheme=parsed.ignore_scheme,
+        )
+        schema = chosen.schema
+    projection = projected_schema(metadata, schema, select=select, metadata_columns=list(metadata_columns))
+    return planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
+
+
+def planned_frame(
+    spark: Any, table: LoadedTable, plan: ScanPlan, *, schema: Schema, projection: Schema, options: FrameOptions
+) -> Any:
+    """The rows of planned files as a DataFrame: each group of files read its way, all in one frame."""
+    files = table_files(table, schema, ignore_scheme=options.ignore_scheme, by_name=options.by_name)
+    choice = ColumnChoice(table.state.metadata, schema)
+    routes = route(spark, plan, files, projection=projection, columns=choice, engine=options.engine)
+    frames = _compiled(CompiledScan(spark=spark, files=files, projection=projection, choice=choice), routes)
+    if routes.by_arrow:
+        splits = SplitOptions.of(table.state.metadata.properties, target_size_bytes=options.split_size_bytes)
+        found = arrow_frame(spark, routes.by_arrow, files, projection, splits=splits)
+        frames.append(_described(found, projection))
+    frame = reduce(lambda one, other: one.union(other), frames) if frames else _empty(spark, projection)
+    remember(frame, FrameScan(table=table, plan=plan, routes=routes, projection=projection, is_plain=len(frames) == 1))
+    return frame
+
+
+def _compiled(scan: CompiledScan, routes: Routes) -> list[Any]:
+    """The frames of the groups that Spark's reader can read; a group whose deletes are too large goes to Arrow."""
+    frames = []
+    if routes.plain:
+        frames.append(scan.plain(routes.plain))
+    for tasks, make in ((routes.with_positions, scan.with_positions), (routes.with_keys, scan.with_keys)):
+        found = make(tasks) if tasks else None
+        if found is not None:
+            frames.append(found)
+        else:
+            for placed in tasks:
+                routes.arrow(placed.task, "many position deletes")
+            tasks.clear()
+    return frames
+
+
+def _described(frame: Any, projection: Schema) -> Any:
+    """The frame's columns with their comments; names may occur twice, so columns are taken by position."""
+    names = [f"c{number}" for number in range(len(projection.fields))]
+    fields = [frame_field(field) for field in projection.fields]
+    return frame.toDF(*names).select(
+        *(
+            F.col(name).alias(field.name, metadata=field.metadata or {})
+            for name, field in zip(names, fields, strict=True)
+        )
+    )
+
+
+def _empty(spark: Any, projection: Schema) -> Any:
+    fields = [frame_field(field) for field in projection.fields]
+    return spark.range(0).select(
+        *(F.lit(None).cast(field.dataType).alias(field.name, metadata=field.metadata or {}) for field in fields)
+    )
+
+
+def _one(argument: Any, option: Any, name: str) -> Any:
+    if argument is not None and option is not None and argument != option:
+        raise InvalidInput(f"{name} is given twice: {argument} and {option}")
+    return option if argument is None else argument

@@ -1,0 +1,126 @@
+"""Which way each file of a plan is read: by Spark's own Parquet reader wherever that gives the right rows, by the Arrow
+engine in Python workers everywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from floeberg.arrow.file_schema import file_fields
+from floeberg.arrow.read_parquet import open_parquet
+from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.read.compiled_columns import CompiledColumn, compiled_column
+from floeberg.spark.read.equality_deletes import can_join
+from floeberg.spark.read.field_names import changed_types, unsafe_ids
+from floeberg.spark.read.metadata_columns import COMPUTED, LINEAGE
+from floeberg.spark.read.parquet_scan import PlacedTask
+from floeberg.spark.read.spark_paths import hadoop_scheme, is_hidden
+from floeberg.spark.read.worker import TableFiles
+from floeberg.spec.data_file import FileFormat
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata_columns import IS_DELETED
+from floeberg.spec.schema import Schema
+from floeberg.storage.location import parse
+
+SPARK_METADATA = "_metadata"
+
+
+@dataclass(slots=True)
+class Routes:
+    """The tasks of a plan by the way they are read."""
+
+    plain: list[PlacedTask] = field(default_factory=list)
+    with_positions: list[PlacedTask] = field(default_factory=list)
+    with_keys: list[PlacedTask] = field(default_factory=list)
+    by_arrow: list[FileScanTask] = field(default_factory=list)
+    reasons: dict[str, int] = field(default_factory=dict)
+    """Why files are read by the Arrow engine, with their number."""
+
+    def arrow(self, task: FileScanTask, reason: str) -> None:
+        self.by_arrow.append(task)
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+
+
+class ColumnChoice:
+    """How the columns of a table are asked for: under their own names or unique ones."""
+
+    def __init__(self, metadata: TableMetadata, schema: Schema) -> None:
+        self._unsafe = unsafe_ids(metadata)
+        self._changed = changed_types(metadata)
+        lowered = [field.name.lower() for field in schema.fields]
+        self._twice = {field.field_id for field in schema.fields if lowered.count(field.name.lower()) > 1}
+        self._schema = schema
+
+    def column(self, column: Any) -> CompiledColumn | None:
+        trusted = self._unsafe is not None and column.field_id not in self._unsafe
+        own_name = trusted and column.field_id not in self._twice and column.field_id not in LINEAGE
+        return compiled_column(column, own_name=own_name, changed=self._changed)
+
+    def why_not(self, projection: Schema) -> str | None:
+        """Why these columns cannot be read by Spark's reader; None if they can."""
+        if any(column.name.lower() == SPARK_METADATA for column in self._schema.fields):
+            return "a column is named _metadata"
+        for column in projection.fields:
+            if column.field_id not in COMPUTED and self.column(column) is None:
+                return f"column {column.name} ({column.type})"
+        return None
+
+
+def route(
+    spark: Any,
+    tasks: Iterable[FileScanTask],
+    files: TableFiles,
+    *,
+    projection: Schema,
+    columns: ColumnChoice,
+    engine: str | None = None,
+) -> Routes:
+    """The way of each task."""
+    routes = Routes()
+    why_not = "asked for" if engine == "arrow" else columns.why_not(projection)
+    keeps_deleted = any(column.field_id == IS_DELETED.field_id for column in projection.fields)
+    for task in tasks:
+        placed, reason = (None, why_not) if why_not else _placed(spark, task, files)
+        if placed is None or reason is not None:
+            routes.arrow(task, reason or "not reachable")
+        elif not task.deletes:
+            routes.plain.append(placed)
+        elif keeps_deleted:
+            routes.arrow(task, "deleted rows are asked for")
+        elif not task.equality_deletes:
+            routes.with_positions.append(placed)
+        elif can_join(task, files.schema) and all(
+            columns.column(files.schema.by_id[i]) for d in task.equality_deletes for i in d.file.equality_ids or ()
+        ):
+            routes.with_keys.append(placed)
+        else:
+            routes.arrow(task, "equality deletes by such columns")
+    return routes
+
+
+def _placed(spark: Any, task: FileScanTask, files: TableFiles) -> tuple[PlacedTask | None, str | None]:
+    file = task.data_file
+    if file.file_format is not FileFormat.PARQUET:
+        return None, f"{file.file_format} files"
+    relocation = files.stores.relocation
+    location = parse(file.file_path if relocation is None else relocation.apply(file.file_path))
+    scheme = hadoop_scheme(spark, location)
+    if scheme is None:
+        return None, f"Spark has no file system for {location.scheme}"
+    if is_hidden(location):
+        return None, "hidden names"
+    if files.name_mapping is not None and not _has_field_ids(task, files):
+        return None, "files without field ids"
+    return PlacedTask(task, location, scheme), None
+
+
+def _has_field_ids(task: FileScanTask, files: TableFiles) -> bool:
+    """Whether a file of a table with a name mapping, which may be an imported one, has field ids, and the columns that
+    its partition would otherwise have to give."""
+    file = task.data_file
+    store = files.stores.store_for(file.file_path)
+    fields = file_fields(open_parquet(store, file.file_path).schema_arrow, location=file.file_path)
+    ids = {found.field_id for found in fields}
+    given = {field.source_id for field in files.specs[file.spec_id].fields if str(field.transform) == "identity"}
+    return None not in ids and given <= ids

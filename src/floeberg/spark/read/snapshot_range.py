@@ -1,0 +1,28 @@
+"""The snapshots between which an incremental read or a changelog looks, from its options."""
+
+from __future__ import annotations
+
+from floeberg.errors import InvalidInput
+from floeberg.spark.read.options import FrameOptions
+from floeberg.spec.metadata import TableMetadata
+
+
+def snapshot_range(metadata: TableMetadata, options: FrameOptions) -> tuple[int | None, int | None]:
+    """(exclusive start, inclusive end). A start in time is the last snapshot at or before it, from the beginning when the
+    table is younger. Raises InvalidInput when ids and times are mixed, or an end comes without a start."""
+    by_id = (options.start_snapshot_id, options.end_snapshot_id)
+    by_time = (options.start_ms, options.end_ms)
+    if any(value is not None for value in by_id) and any(value is not None for value in by_time):
+        raise InvalidInput("give snapshot ids or timestamps as the range of an incremental read, not both")
+    if by_id[0] is not None or by_id[1] is not None:
+        if by_id[0] is None:
+            raise InvalidInput("end-snapshot-id needs a start-snapshot-id")
+        return by_id
+    return _at(metadata, by_time[0]), _at(metadata, by_time[1])
+
+
+def _at(metadata: TableMetadata, moment_ms: int | None) -> int | None:
+    if moment_ms is None:
+        return None
+    found = [entry for entry in metadata.snapshot_log if entry.timestamp_ms <= moment_ms]
+    return found[-1].snapshot_id if found else None

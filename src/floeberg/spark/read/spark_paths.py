@@ -1,0 +1,67 @@
+"""Locations as Spark's file readers take and give them: the one place where the two are told apart."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from pyspark.errors import PySparkException
+
+from floeberg.storage.location import Location, parse_encoded
+
+_GLOB: Final = re.compile(r"([*?\[\]{}\\])")
+_ALWAYS_THERE: Final = frozenset({"file", "hdfs"})
+_HADOOP_SCHEMES: Final = {"s3": ("s3a",), "gs": ("gs",), "abfs": ("abfss", "abfs")}
+_reachable: dict[tuple[str, str], str | None] = {}
+
+
+def is_hidden(location: Location) -> bool:
+    """Whether Spark's listing passes a file of that name over without a word."""
+    name = location.name
+    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+
+
+def hadoop_scheme(spark: Any, location: Location) -> str | None:
+    """The scheme under which Spark's own readers reach a location, None when they have no file system for it. Asked of
+    Spark once for each session and bucket, by looking at the location."""
+    if location.scheme in _ALWAYS_THERE:
+        return location.scheme
+    if location.scheme not in _HADOOP_SCHEMES:
+        return None
+    session = str(getattr(spark, "session_id", None) or id(spark))
+    key = (session, f"{location.scheme}://{location.authority}")
+    if key not in _reachable:
+        _reachable[key] = _probe(spark, location)
+    return _reachable[key]
+
+
+def _probe(spark: Any, location: Location) -> str | None:
+    written = location.text.partition(":")[0]
+    for scheme in dict.fromkeys((*_HADOOP_SCHEMES[location.scheme], written)):
+        if spark.conf.get(f"spark.hadoop.fs.{scheme}.impl", None) is None:
+            continue
+        try:
+            spark.read.schema("probe int").parquet(spark_path(location, scheme)).inputFiles()
+        except PySparkException:
+            continue
+        return str(scheme)
+    return None
+
+
+def spark_path(location: Location, scheme: str) -> str:
+    """The location as an argument of `spark.read.parquet`, which takes `*?[]{}` for patterns unless they are escaped."""
+    path = _GLOB.sub(r"\\\1", location.path)
+    if scheme == "file":
+        return f"file://{path}"
+    authority = location.text.partition("://")[2].partition("/")[0]
+    return f"{scheme}://{authority}{path}"
+
+
+def given_location(text: str) -> Location:
+    """The location of `_metadata.file_path` or `inputFiles()`, which are percent-encoded."""
+    return parse_encoded(text)
+
+
+def metadata_file_path(input_file: str) -> str:
+    """The text that `_metadata.file_path` has for a file that `inputFiles()` names: `file:/x`, not `file:///x`."""
+    return f"file:/{input_file.removeprefix('file:///')}" if input_file.startswith("file:///") else input_file

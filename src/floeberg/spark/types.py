@@ -1,0 +1,169 @@
+"""Iceberg types as Spark types, and back.
+
+Where Spark has no type of its own: `time` is a string-free BIGINT of microseconds since midnight, nanosecond timestamps are
+TIMESTAMP/TIMESTAMP_NTZ cut to microseconds on read, uuid is its text, fixed is BINARY, geometry and geography are WKB in
+BINARY, unknown is VOID. docs/reference/spark-types.md says why.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import types as st
+
+from floeberg.errors import UnsupportedFeature
+from floeberg.spec.schema import Schema
+from floeberg.spec.schema_projection import assign_fresh_ids
+from floeberg.spec.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampNsType,
+    TimestampType,
+    TimestamptzNsType,
+    TimestamptzType,
+    TimeType,
+    UnknownType,
+    UuidType,
+    VariantType,
+)
+
+FIELD_ID_KEY: Final = "parquet.field.id"
+COMMENT_KEY: Final = "comment"
+
+_PLAIN: Final[dict[type[IcebergType], st.DataType]] = {
+    BooleanType: st.BooleanType(),
+    IntegerType: st.IntegerType(),
+    LongType: st.LongType(),
+    FloatType: st.FloatType(),
+    DoubleType: st.DoubleType(),
+    DateType: st.DateType(),
+    TimeType: st.LongType(),
+    TimestampType: st.TimestampNTZType(),
+    TimestamptzType: st.TimestampType(),
+    TimestampNsType: st.TimestampNTZType(),
+    TimestamptzNsType: st.TimestampType(),
+    StringType: st.StringType(),
+    UuidType: st.StringType(),
+    FixedType: st.BinaryType(),
+    BinaryType: st.BinaryType(),
+    GeometryType: st.BinaryType(),
+    GeographyType: st.BinaryType(),
+    UnknownType: st.NullType(),
+    VariantType: st.VariantType(),
+}
+
+
+def spark_type(data_type: IcebergType) -> st.DataType:
+    """The type that users see."""
+    if isinstance(data_type, DecimalType):
+        return st.DecimalType(data_type.precision, data_type.scale)
+    if isinstance(data_type, StructType):
+        return st.StructType([spark_field(member) for member in data_type.members])
+    if isinstance(data_type, ListType):
+        return st.ArrayType(spark_type(data_type.element_type), not data_type.element_required)
+    if isinstance(data_type, MapType):
+        return st.MapType(
+            spark_type(data_type.key_type), spark_type(data_type.value_type), not data_type.value_required
+        )
+    plain = _PLAIN.get(type(data_type))
+    if plain is None:
+        raise UnsupportedFeature(f"Spark has no type for {data_type}")
+    return plain
+
+
+def spark_field(field: NestedField) -> st.StructField:
+    """A column as users see it, with its comment."""
+    metadata = {COMMENT_KEY: field.doc} if field.doc else None
+    return st.StructField(field.name, spark_type(field.type), not field.required, metadata)
+
+
+_BACK: Final[dict[type[st.DataType], IcebergType]] = {
+    st.BooleanType: BooleanType(),
+    st.ByteType: IntegerType(),
+    st.ShortType: IntegerType(),
+    st.IntegerType: IntegerType(),
+    st.LongType: LongType(),
+    st.FloatType: FloatType(),
+    st.DoubleType: DoubleType(),
+    st.DateType: DateType(),
+    st.TimestampNTZType: TimestampType(),
+    st.TimestampType: TimestamptzType(),
+    st.StringType: StringType(),
+    st.CharType: StringType(),
+    st.VarcharType: StringType(),
+    st.BinaryType: BinaryType(),
+    st.NullType: UnknownType(),
+    st.VariantType: VariantType(),
+}
+
+
+def iceberg_schema_of(schema: st.StructType) -> Schema:
+    """The Iceberg schema of a DataFrame, with fresh ids. Raises UnsupportedFeature for a type that tables cannot hold."""
+    return assign_fresh_ids(Schema(*_members(schema)))
+
+
+def _members(schema: st.StructType) -> tuple[NestedField, ...]:
+    return tuple(
+        NestedField(number, field.name, iceberg_type_of(field.dataType), not field.nullable, _comment(field))
+        for number, field in enumerate(schema.fields, start=1)
+    )
+
+
+def _comment(field: st.StructField) -> str | None:
+    comment = (field.metadata or {}).get(COMMENT_KEY)
+    return None if comment is None else str(comment)
+
+
+def iceberg_type_of(data_type: st.DataType) -> IcebergType:
+    """The Iceberg type for a Spark type; ids of nested fields are placeholders."""
+    if isinstance(data_type, st.DecimalType):
+        return DecimalType(data_type.precision, data_type.scale)
+    if isinstance(data_type, st.StructType):
+        return StructType(_members(data_type))
+    if isinstance(data_type, st.ArrayType):
+        return ListType(0, iceberg_type_of(data_type.elementType), not data_type.containsNull)
+    if isinstance(data_type, st.MapType):
+        key, value = iceberg_type_of(data_type.keyType), iceberg_type_of(data_type.valueType)
+        return MapType(0, key, 0, value, not data_type.valueContainsNull)
+    found = _BACK.get(type(data_type))
+    if found is None:
+        raise UnsupportedFeature(f"tables cannot hold Spark's type {data_type.simpleString()}")
+    return found
+
+
+def frame_schema(schema: Schema) -> st.StructType:
+    """The schema of a DataFrame that reads these columns. Everything is nullable: Spark's file readers promise nothing
+    else."""
+    return st.StructType([frame_field(field) for field in schema.fields])
+
+
+def frame_field(field: NestedField) -> st.StructField:
+    """A column of a DataFrame that reads a table."""
+    metadata = {COMMENT_KEY: field.doc} if field.doc else None
+    return st.StructField(field.name, nullable(spark_type(field.type)), True, metadata)
+
+
+def nullable(data_type: st.DataType) -> st.DataType:
+    """The type with everything in it nullable, without comments (Spark compares types with them)."""
+    if isinstance(data_type, st.StructType):
+        return st.StructType([st.StructField(field.name, nullable(field.dataType), True) for field in data_type])
+    if isinstance(data_type, st.ArrayType):
+        return st.ArrayType(nullable(data_type.elementType), True)
+    if isinstance(data_type, st.MapType):
+        return st.MapType(nullable(data_type.keyType), nullable(data_type.valueType), True)
+    return data_type

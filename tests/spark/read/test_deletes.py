@@ -1,0 +1,162 @@
+"""Deletes on the compiled scan: bitmaps for positions, joins for keys, and nothing lost or kept by accident."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from floeberg.api.catalog import Catalog
+from floeberg.api.table import Table
+from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.write import RollingWriter
+from floeberg.commit.row_delta import RowDelta
+from floeberg.spark.read.frame import table_frame
+from floeberg.spark.read.frame_registry import scan_of
+from floeberg.spec.data_file import FileContent
+from spark_rows import arrow_rows, loaded, spark_rows
+
+
+def append(table: Table, rows: list[dict[str, Any]]) -> None:
+    table.append(pa.Table.from_pylist(rows, schema=arrow_schema(table.schema)))
+
+
+def made(lake: Catalog, *, format_version: int, partition_by: list[str] | None = None) -> Table:
+    return lake.create_table(
+        "db.t",
+        "id bigint, name string, p int",
+        partition_by=partition_by or [],
+        format_version=format_version,
+        properties={"write.delete.mode": "merge-on-read"},
+    )
+
+
+def rows(first: int, count: int) -> list[dict[str, Any]]:
+    return [{"id": i, "name": f"n{i % 10}" if i % 4 else None, "p": i % 3} for i in range(first, first + count)]
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("format_version", [2, 3])
+def test_position_deletes_are_applied_by_joining_bitmaps(spark: Any, lake: Catalog, format_version: int) -> None:
+    table = made(lake, format_version=format_version)
+    append(table, rows(0, 300))
+    append(table, rows(300, 200))
+    append(table, rows(500, 10))
+    table.delete(where="id in (0, 63, 64, 65, 127, 128, 299, 300, 364)")
+    frame = table_frame(spark, loaded(table))
+    scan = scan_of(frame)
+    assert scan is not None
+    assert len(scan.routes.with_positions) == 2
+    assert len(scan.routes.plain) == 1
+    assert spark_rows(frame) == arrow_rows(table)
+    assert frame.where("id between 60 and 70").count() == 8
+
+
+def delete_keys(table: Table, rows: list[dict[str, Any]], *columns: str, spec_id: int | None = None) -> None:
+    """Commits an equality delete of these rows by some of their columns."""
+    spec = table.spec if spec_id is None else table.metadata.specs_by_id[spec_id]
+    number = len(table.snapshots)
+    writer = RollingWriter(
+        table.pointer.store_for(table.location),
+        table.schema,
+        spec=spec,
+        new_location=lambda path: f"{table.location}/data/eq-{number}-{path.replace('/', '-')}.parquet",
+        properties={},
+        content=FileContent.EQUALITY_DELETES,
+        equality_ids=tuple(table.schema.field(name).field_id for name in columns),
+    )
+    writer.write(pa.Table.from_pylist(rows, schema=arrow_schema(table.schema)))
+    table.commit(RowDelta(added=writer.close()))
+
+
+@pytest.mark.connect
+def test_equality_deletes_delete_older_rows_only_and_null_keys_too(spark: Any, lake: Catalog) -> None:
+    table = made(lake, format_version=2)
+    append(table, rows(0, 50))
+    delete_keys(table, rows(3, 5), "id")
+    append(table, rows(0, 10))
+    delete_keys(table, [{"id": 0, "name": None, "p": 0}], "name", "p")
+    append(table, rows(0, 2))
+    table.delete(where="id = 20")
+    frame = table_frame(spark, loaded(table))
+    scan = scan_of(frame)
+    assert scan is not None
+    assert len(scan.routes.with_keys) == 2
+    assert len(scan.routes.plain) == 1
+    assert spark_rows(frame) == arrow_rows(table)
+    assert spark_rows(table_frame(spark, loaded(table), select=["p"])) == arrow_rows(table, select=["p"])
+
+
+def test_equality_deletes_of_a_partition_leave_other_partitions_alone(spark: Any, lake: Catalog) -> None:
+    table = made(lake, format_version=2, partition_by=["p"])
+    append(table, rows(0, 30))
+    append(table, [{"id": 0, "name": "other", "p": 1}])
+    delete_keys(table, [{"id": 0, "name": "x", "p": 0}, {"id": 1, "name": "x", "p": 1}], "id")
+    append(table, rows(0, 3))
+    with table.update_spec() as u:
+        u.remove_field("p")
+    delete_keys(table, [{"id": 2, "name": "x", "p": 0}, {"id": 5, "name": "x", "p": 1}], "id")
+    frame = table_frame(spark, loaded(table))
+    scan = scan_of(frame)
+    assert scan is not None
+    assert scan.routes.with_keys
+    assert spark_rows(frame) == arrow_rows(table)
+
+
+def test_keys_of_floats_and_dropped_keys_are_left_to_the_arrow_engine(spark: Any, lake: Catalog) -> None:
+    table = lake.create_table("db.f", "id bigint, x double, p int", format_version=2)
+    append(table, [{"id": 1, "x": 0.0, "p": 1}, {"id": 2, "x": -0.0, "p": 2}, {"id": 3, "x": float("nan"), "p": 3}])
+    delete_keys(table, [{"id": 1, "x": -0.0, "p": 1}, {"id": 1, "x": float("nan"), "p": 1}], "x")
+    delete_keys(table, [{"id": 9, "x": 0.0, "p": 3}], "p")
+    with table.update_schema(allow_incompatible_changes=True) as u:
+        u.drop_column("p")
+    frame = table_frame(spark, loaded(table))
+    assert spark_rows(frame) == arrow_rows(table) != []
+
+
+def test_deleted_rows_come_back_marked_when_deleted_is_asked_for(spark: Any, lake: Catalog) -> None:
+    table = made(lake, format_version=3)
+    append(table, rows(0, 10))
+    table.delete(where="id = 4")
+    columns = ["_deleted", "_pos"]
+    frame = table_frame(spark, loaded(table), metadata_columns=columns)
+    assert spark_rows(frame) == arrow_rows(table, metadata_columns=columns)
+    assert frame.where("_deleted").count() == 1
+    assert frame.count() == 10
+
+
+@pytest.mark.connect
+def test_metadata_columns_and_lineage_are_those_of_the_arrow_engine(spark: Any, lake: Catalog) -> None:
+    table = made(lake, format_version=3, partition_by=["p"])
+    append(table, rows(0, 30))
+    table.delete(where="id in (3, 4)")
+    append(table, rows(30, 9))
+    with table.update_properties() as u:
+        u.set({"write.delete.mode": "copy-on-write"})
+    table.delete(where="id = 31")
+    columns = ["_file", "_pos", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"]
+    frame = table_frame(spark, loaded(table), metadata_columns=columns)
+    scan = scan_of(frame)
+    assert scan is not None
+    assert not scan.routes.by_arrow
+    assert spark_rows(frame) == arrow_rows(table, metadata_columns=columns)
+    only = table_frame(spark, loaded(table), select=["_row_id"])
+    assert spark_rows(only) == arrow_rows(table, select=["_row_id"])
+
+
+def test_rows_of_files_that_changed_in_place_raise_instead_of_passing(spark: Any, lake: Catalog) -> None:
+    table = made(lake, format_version=3)
+    append(table, rows(0, 10))
+    table.delete(where="id = 4")
+    frame = table_frame(spark, loaded(table))
+    (task,) = table.scan().plan()
+    longer = pa.Table.from_pylist(rows(0, 500), schema=arrow_schema(table.schema))
+    import pyarrow.parquet as pq
+
+    pq.write_table(longer, task.data_file.file_path)
+    spark.catalog.clearCache()
+    changed = table_frame(spark, loaded(table))
+    with pytest.raises(Exception, match="not planned, or whose size"):
+        changed.collect()
+    del frame
