@@ -226,6 +226,8 @@ def test_an_equality_delete_is_left_out_only_when_its_keys_cannot_match_the_filt
     add_deletes(table, small, equality_delete(table, "large", "id", id=(50, 60), data=("old", "old")))
     assert deletes_by_file(plan(table, where=col("id") == 9)) == {"f": []}
     assert deletes_by_file(plan(table, where=col("id") > 45)) == {"f": ["large"]}
+    # Whoever writes the file anew must apply them all.
+    assert deletes_by_file(plan(table, where=col("id") > 45, all_deletes=True)) == {"f": ["large", "small"]}
     # Values of other columns in a delete file do not matter: the row with the key may hold another value.
     assert deletes_by_file(plan(table, where=col("data") == "new")) == {"f": ["large", "small"]}
     assert deletes_by_file(plan(table, where=(col("data") == "new") | (col("id") == 9))) == {"f": ["large", "small"]}

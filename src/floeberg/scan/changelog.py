@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import polars as pl
 
@@ -25,55 +24,18 @@ from floeberg.errors import SnapshotNotFound
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.expr.residual import Residuals
+from floeberg.scan.changelog_tasks import ChangelogTask
 from floeberg.scan.delete_index import DeleteIndex
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.history import snapshots_between
 from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor
 from floeberg.scan.plan import LIVE, Planner, without_metric_columns
 from floeberg.scan.scan_plan import DeletesByNumber, ResidualsOfSpec, entries_of
-from floeberg.scan.tasks import DeleteFile, FileScanTask
-from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent, ManifestFile
+from floeberg.scan.tasks import DeleteFile
+from floeberg.spec.data_file import EntryStatus, ManifestContent, ManifestFile
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.schema import Schema
 from floeberg.spec.snapshots import Operation, Snapshot
-
-
-class ChangeType(StrEnum):
-    """What happened to a row: the values of `_change_type`."""
-
-    INSERT = "INSERT"
-    DELETE = "DELETE"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangelogTask:
-    """A data file as it was before a snapshot and is after it: the deletes that apply, or None where it is not there."""
-
-    change_ordinal: int
-    commit_snapshot_id: int
-    data_file: DataFile
-    data_sequence_number: int
-    file_sequence_number: int | None
-    before: tuple[DeleteFile, ...] | None
-    after: tuple[DeleteFile, ...] | None
-    residual: Expression
-
-    @property
-    def change_types(self) -> tuple[ChangeType, ...]:
-        """What changes there can be."""
-        if self.before is None:
-            return (ChangeType.INSERT,)
-        return (ChangeType.DELETE,) if self.after is None else (ChangeType.DELETE, ChangeType.INSERT)
-
-    def reading(self, deletes: tuple[DeleteFile, ...]) -> FileScanTask:
-        """The scan of the file's rows that these deletes leave."""
-        return FileScanTask(
-            data_file=self.data_file,
-            data_sequence_number=self.data_sequence_number,
-            file_sequence_number=self.file_sequence_number,
-            deletes=deletes,
-            residual=self.residual,
-        )
 
 
 @dataclass(frozen=True, slots=True)

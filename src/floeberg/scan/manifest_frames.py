@@ -5,6 +5,7 @@ https://iceberg.apache.org/spec/#manifests
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -72,6 +73,7 @@ class ManifestReader:
         self._store_for = store_for
         self._cache = cache
         self._threads = max(1, threads)
+        self._decoders: ThreadPoolExecutor | None = None
         self._partition_types: dict[int, StructType] = {}
 
     def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
@@ -148,32 +150,38 @@ class ManifestReader:
         if len(manifests) < 2 or self._threads == 1:
             yield from map(action, manifests)
             return
-        executor = ThreadPoolExecutor(min(self._threads, len(manifests)), thread_name_prefix="floeberg-plan")
+        readers = ThreadPoolExecutor(min(self._threads, len(manifests)), thread_name_prefix="floeberg-read")
+        # Many threads wait for the store; more decoders than processors would only take memory.
+        decoders = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="floeberg-decode")
+        self._decoders = decoders
         try:
             ahead: deque[Future[T]] = deque()
             for manifest in manifests:
-                ahead.append(executor.submit(action, manifest))
-                if len(ahead) > 2 * self._threads:
+                ahead.append(readers.submit(action, manifest))
+                if len(ahead) > self._threads:
                     yield ahead.popleft().result()
             while ahead:
                 yield ahead.popleft().result()
         finally:
-            executor.shutdown(cancel_futures=True)
+            self._decoders = None
+            readers.shutdown(cancel_futures=True)
+            decoders.shutdown()
 
     def _decode(self, manifest: ManifestFile, columns: frozenset[str], partition_type: StructType) -> pl.DataFrame:
         metrics_of = {int(name.rpartition(".")[2]) for name in columns if "." in name}
         select = {name for name in columns if "." not in name} | (set(METRIC_MAPS) if metrics_of else set())
         data = self._store_for(manifest.manifest_path).read(manifest.manifest_path)
-        try:
-            frame = manifest_frame(data, manifest, partition_type=partition_type, select=select - {"spec_id"})
-        except FormatError as error:
-            if manifest.manifest_path in str(error):
-                raise
-            raise type(error)(
-                f"manifest {manifest.manifest_path}: {error}", **{**error.context, "manifest": manifest.manifest_path}
-            ) from error
-        frame = with_metric_columns(frame, metrics_of)
-        return frame.drop([name for name in frame.columns if name not in columns])
+
+        def decode() -> pl.DataFrame:
+            try:
+                frame = manifest_frame(data, manifest, partition_type=partition_type, select=select - {"spec_id"})
+            except FormatError as error:
+                raise _naming(manifest.manifest_path, error) from error
+            frame = with_metric_columns(frame, metrics_of)
+            return frame.drop([name for name in frame.columns if name not in columns])
+
+        decoders = self._decoders
+        return decode() if decoders is None else decoders.submit(decode).result()
 
     def _read_list(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
         path = snapshot.manifest_list
@@ -194,6 +202,13 @@ class ManifestReader:
             partition_spec_id=self._metadata.default_spec_id if spec_id is None else spec_id,
             added_snapshot_id=snapshot.snapshot_id,
         )
+
+
+def _naming(path: str, error: FormatError) -> FormatError:
+    """The error with the manifest that it is about."""
+    if path in str(error):
+        return error
+    return type(error)(f"manifest {path}: {error}", **{**error.context, "manifest": path})
 
 
 def joined(parts: Iterable[FilesOfSpec]) -> list[FilesOfSpec]:

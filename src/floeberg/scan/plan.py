@@ -33,7 +33,7 @@ from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema
 
 LIVE: Final = pl.col("status") != EntryStatus.DELETED
-FILES_AT_ONCE: Final = 32_768
+FILES_AT_ONCE: Final = 16_384
 _NO_INDEX: Final = (pl.col("content") != FileContent.DATA) | (pl.col("file_format") != FileFormat.PUFFIN)
 """Some writers track indexes, in Puffin files, as if they were data; no rows are in them."""
 
@@ -48,20 +48,22 @@ def plan_files(
     cache: FrameCache | None = None,
     with_metrics: bool = False,
     ignore_scheme: bool = False,
+    all_deletes: bool = False,
     threads: int = DEFAULT_THREADS,
 ) -> ScanPlan:
     """The files of a snapshot that may hold rows for which `where` is true, with the deletes that apply to them.
 
     Reads the manifest list and the manifests that summaries do not rule out, each once, and nothing else. `with_metrics`
     keeps the metrics maps of the planned files; `ignore_scheme` is for position deletes whose paths have another form than
-    the manifests' (as some engines write them). Raises UnsupportedFeature for encrypted tables, FormatError, InvalidInput
-    when the filter does not fit the schema.
+    the manifests' (as some engines write them). `all_deletes` is for whoever writes planned files anew (copy-on-write,
+    compaction): deletes of rows that the filter does not ask about must be applied too. Raises UnsupportedFeature for
+    encrypted tables, FormatError, InvalidInput when the filter does not fit the schema.
     """
     reader = ManifestReader(metadata, chosen.schema, store_for, cache=cache, threads=threads)
     bound = bind(where, chosen.schema, case_sensitive=case_sensitive)
     manifests = () if chosen.snapshot is None else reader.manifests(chosen.snapshot)
     planner = Planner(metadata, chosen.schema, bound, reader=reader)
-    return planner.plan(manifests, with_metrics=with_metrics, ignore_scheme=ignore_scheme)
+    return planner.plan(manifests, with_metrics=with_metrics, ignore_scheme=ignore_scheme, all_deletes=all_deletes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +97,13 @@ class Planner:
         keep_metrics_of: frozenset[int] = frozenset(),
         with_metrics: bool = False,
         ignore_scheme: bool = False,
+        all_deletes: bool = False,
     ) -> ScanPlan:
         """The chosen entries of the manifests of data, with the deletes of the manifests of deletes. The metric columns
         of `keep_metrics_of` stay in the plan's frames."""
         data = [manifest for manifest in manifests if manifest.content is ManifestContent.DATA]
         deletes = [manifest for manifest in manifests if manifest.content is ManifestContent.DELETES]
-        delete_parts = self.delete_files(deletes)
+        delete_parts = self.delete_files(deletes, all_deletes=all_deletes)
         index = self.delete_index(delete_parts, ignore_scheme=ignore_scheme)
         metrics_of = index.equality_ids | keep_metrics_of
         parts = self.data_files(data, entries=entries, metrics_of=metrics_of, with_metrics=with_metrics)
@@ -140,9 +143,11 @@ class Planner:
         """The columns whose metrics can say more than the partition: not those partitioned by identity."""
         return field_ids(self._bound) - spec.identity_source_ids
 
-    def delete_files(self, manifests: Sequence[ManifestFile], *, entries: pl.Expr = LIVE) -> list[FilesOfSpec]:
-        """The entries of delete manifests that may delete rows for which the filter is true, with the metric columns that
-        tell which data files they are for."""
+    def delete_files(
+        self, manifests: Sequence[ManifestFile], *, entries: pl.Expr = LIVE, all_deletes: bool = False
+    ) -> list[FilesOfSpec]:
+        """The entries of delete manifests that may delete rows for which the filter is true (or, with `all_deletes`, any
+        row of a file that may hold such rows), with the metric columns that tell which data files they are for."""
 
         def read(manifest: ManifestFile) -> pl.DataFrame:
             return self._reader.frame(manifest, with_metrics=True)
@@ -156,7 +161,7 @@ class Planner:
         kept: list[FilesOfSpec] = []
         for part in parts:
             frame = with_metric_columns(part.frame, keys).drop(ALL_MAPS)
-            mask = _equality_mask(self._bound, frame)
+            mask = _equality_mask(TRUE if all_deletes else self._bound, frame)
             self._tally.deletes.by_metrics += int((~mask).sum())
             kept.append(replace(part, frame=frame.filter(mask)))
         return kept
