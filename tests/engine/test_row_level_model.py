@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from engine_model import Model
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
 from floeberg.arrow.scan import table_reader
@@ -87,6 +88,8 @@ class Sequence:
 
     def step(self) -> None:
         kinds = ["append", "append", "delete", "update", "upsert", "rewrite", "evolve", "transaction"]
+        if self.table.format_version > 1 and self.table.spec.is_unpartitioned:
+            kinds += ["equality"]
         kind = self.rng.choice(kinds) if self.model.by_key else "append"
         self.done.append(kind)
         getattr(self, kind)()
@@ -149,6 +152,14 @@ class Sequence:
             rows.append((self.model.add(values, age), *values))
         self.rng.shuffle(rows)
         self.table.upsert(self.arrow(rows), on=["k"])
+
+    def equality(self) -> None:
+        """Another engine deletes rows by key, without reading them."""
+        keys = self.rng.sample(sorted(self.model.by_key), min(2, len(self.model.by_key)))
+        rows = [{1: key, 2: None, 3: None, 4: None} for key in keys]
+        Model(self.table, self.rng).commit_equality_deletes(rows, (1,))
+        for key in keys:
+            self.model.remove(key)
 
     def rewrite(self) -> None:
         """Compaction: every row moves to new files, and nothing about it changes."""

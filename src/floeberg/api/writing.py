@@ -135,6 +135,7 @@ class Change:
             where=condition,
             cache=self._source.caches.frames,
             with_metrics=True,
+            all_deletes=True,
         )
 
     def _engine(self, kind: str) -> RowLevelEngine:
