@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from floeberg.commit.history import ConcurrentChanges, concurrent_changes
 from floeberg.commit.workspace import Workspace
-from floeberg.expr.nodes import Expression
+from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spec.metadata import TableMetadata
 
 
@@ -33,6 +33,10 @@ class ReadView:
     @property
     def is_serializable(self) -> bool:
         return self.isolation is IsolationLevel.SERIALIZABLE
+
+    def reads(self, *others: Expression | None) -> Expression:
+        """Which rows were looked at: the filter, or the first of the others, or all."""
+        return next((one for one in (self.conflict_filter, *others) if one is not None), TRUE)
 
     def changes_since(self, base: TableMetadata, workspace: Workspace, *, branch: str) -> ConcurrentChanges:
         """Raises ValidationConflict when the history since the starting snapshot cannot be told."""

@@ -23,7 +23,7 @@ from floeberg.commit.validations import (
 )
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
-from floeberg.expr.nodes import TRUE, Expression
+from floeberg.expr.nodes import Expression
 from floeberg.spec.data_file import DataFile
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.updates import MetadataUpdate
@@ -76,7 +76,7 @@ class Overwrite:
         no_new_deletes_for(changes, self.removed, ignore_equality_deletes=False)
         if self.removed and self.added:
             rows_keep_their_ids(changes, view.starting_snapshot_id)
-        matcher = FileMatcher(base, view.conflict_filter or self.row_filter or TRUE)
+        matcher = FileMatcher(base, view.reads(self.row_filter))
         if self.row_filter is not None:
             no_added_delete_files(changes, matcher.may_match, what="this overwrite")
             no_removed_data_files(changes, matcher.may_match, what="this overwrite")
@@ -137,6 +137,6 @@ class DeleteFiles:
         if self.missing_is_error:
             removed = {file.file_path for file in self.removed}
             data_files_exist(changes, lambda file: file.file_path in removed, what="this delete removes")
-        conflict_filter = view.conflict_filter or self.row_filter
-        if view.is_serializable and conflict_filter is not None:
-            no_added_data_files(changes, FileMatcher(base, conflict_filter).may_match, what="this delete")
+        if view.is_serializable and (self.row_filter is not None or view.conflict_filter is not None):
+            matcher = FileMatcher(base, view.reads(self.row_filter))
+            no_added_data_files(changes, matcher.may_match, what="this delete")

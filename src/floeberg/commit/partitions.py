@@ -14,9 +14,10 @@ from floeberg.spec.types import IcebergType
 from floeberg.spec.values import from_bytes, sort_key
 
 PartitionKey = tuple[int, tuple[object, ...]]
-"""(spec id, partition tuple); every NaN in it is one."""
+"""(spec id, partition tuple); every NaN in it is one, and zeros of both signs are two."""
 
 _NAN = ("NaN",)  # equal to itself, and to no value of a partition
+_MINUS_ZERO = ("-0.0",)  # Python's -0.0 equals its 0.0, but they are partitions of their own
 _MOST_COMPARED = 200
 
 
@@ -26,7 +27,11 @@ def partition_key(file: DataFile) -> PartitionKey:
 
 
 def _comparable(value: object) -> object:
-    return _NAN if isinstance(value, float) and math.isnan(value) else value
+    if not isinstance(value, float):
+        return value
+    if math.isnan(value):
+        return _NAN
+    return _MINUS_ZERO if value == 0 and math.copysign(1, value) < 0 else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ def _may_hold(summary: FieldSummary, data_type: IcebergType, value: object) -> b
     if value == _NAN:
         return summary.contains_nan is not False
     try:
-        key = sort_key(data_type, value)
+        key = sort_key(data_type, -0.0 if value == _MINUS_ZERO else value)
         low = None if summary.lower_bound is None else sort_key(data_type, from_bytes(data_type, summary.lower_bound))
         high = None if summary.upper_bound is None else sort_key(data_type, from_bytes(data_type, summary.upper_bound))
         return not ((low is not None and key < low) or (high is not None and key > high))  # type: ignore[operator]

@@ -24,7 +24,6 @@ from floeberg.commit.validations import (
 )
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
-from floeberg.expr.nodes import TRUE
 from floeberg.spec.data_file import DataFile, FileContent
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.updates import MetadataUpdate
@@ -95,7 +94,7 @@ class RowDelta:
             return
         scope = DeleteScope.of(deletes, self.referenced)
         removed = {file.file_path for file in self.removed_data}
-        matcher = FileMatcher(base, view.conflict_filter or TRUE)
+        matcher = FileMatcher(base, view.reads())
         data_files_exist(changes, scope.may_touch, what="this operation deletes rows of")
         data_files_exist(changes, lambda file: file.file_path in removed, what="this operation removes")
         no_concurrent_deletion_vectors(changes, deletes)
