@@ -49,8 +49,9 @@ class Transaction(RowWrites):
 
     def __init__(self, table: TransactionTable) -> None:
         self._table = table
+        self._state = table.state  # what the changes are planned on, even if the table's object moves on meanwhile
         self._operations: list[Operation] = []
-        self._metadata = table.metadata
+        self._metadata = self._state.metadata
         self._written: list[Planned] = []
         self._ended = False
 
@@ -95,7 +96,7 @@ class Transaction(RowWrites):
     def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
         """Keeps a change of rows; its snapshot comes with the commit."""
         self._check_open()
-        head = self._table.metadata.snapshot_for_ref(branch)
+        head = self._state.metadata.snapshot_for_ref(branch)
         with self._planned_on() as metadata:
             planned = make(
                 Change(
@@ -117,7 +118,7 @@ class Transaction(RowWrites):
         if all(isinstance(operation, DEFINITION_CHANGES) for operation in self._operations):
             yield self._metadata
             return
-        with staged(self._table.pointer, self._table.state, self._operations) as metadata:
+        with staged(self._table.pointer, self._state, self._operations) as metadata:
             yield metadata
 
     def _check_open(self) -> None:

@@ -1,0 +1,48 @@
+"""A transaction is planned on the state it began with, whatever happens to its table's object meanwhile."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from floeberg.api.catalog import catalog
+from floeberg.api.table import Table
+from floeberg.errors import ValidationConflict
+
+
+@pytest.fixture(params=[(2, "merge-on-read"), (3, "merge-on-read"), (2, "copy-on-write")])
+def table(request: pytest.FixtureRequest) -> Table:
+    version, mode = request.param
+    lake = catalog("lake", type="memory")
+    lake.create_namespace("db")
+    made = lake.create_table(
+        "db.t",
+        "k bigint, v bigint",
+        format_version=version,
+        properties={f"write.{kind}.mode": mode for kind in ("delete", "update")},
+    )
+    made.append(pa.table({"k": [1, 2, 3], "v": [1, 1, 1]}))
+    return made
+
+
+def test_a_row_that_the_table_deleted_does_not_come_back_through_an_open_transaction(table: Table) -> None:
+    with pytest.raises(ValidationConflict), table.transaction() as tx:
+        table.delete("k = 1")
+        tx.update({"v": 7}, "v = 1")
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [2, 3]
+
+
+def test_of_two_open_transactions_on_one_table_the_second_sees_that_the_first_changed_its_rows(table: Table) -> None:
+    first, second = table.transaction(), table.transaction()
+    with first:
+        first.delete("k = 1")
+    with pytest.raises(ValidationConflict), second:
+        second.update({"v": 7}, "v = 1")
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [2, 3]
+
+
+def test_a_refresh_during_a_transaction_does_not_hide_what_was_added_meanwhile(table: Table) -> None:
+    with pytest.raises(ValidationConflict), table.transaction() as tx:
+        table.append(pa.table({"k": [4], "v": [1]}))
+        tx.delete("v = 1")
+    assert table.scan().count() == 4
