@@ -337,6 +337,26 @@ def test_a_lost_answer_is_settled_by_what_others_built_on_it() -> None:
     assert table.properties["other"] == "1"
 
 
+def test_a_lost_answer_is_no_conflict_only_because_the_log_forgot_it() -> None:
+    cat, rows, stores = faulty(Unavailable, took_effect=True)
+    table = cat.create_table(
+        "db.t",
+        "id int",
+        properties={"write.metadata.previous-versions-max": "1", "commit.status-check.num-retries": "1"},
+    )
+
+    def others() -> None:
+        other = cat.load_table("db.t")
+        for number in range(3):
+            with other.update_properties() as update:
+                update.set({f"n{number}": "1"})
+
+    rows.fails, rows.then = True, others
+    append_rows(table, [{"id": 1}])
+    assert len(table.refresh().snapshots) == 1
+    assert len([file for file in files(stores) if file.endswith(".metadata.json")]) == 1 + 1 + 3
+
+
 def test_a_lost_answer_is_a_conflict_when_another_commit_is_proved_to_have_come_first() -> None:
     cat, rows, _ = faulty(Unavailable, took_effect=False)
     table = cat.create_table("db.t", "id int")

@@ -6,6 +6,7 @@ import pytest
 
 from catalogs_lake import Lake
 from floeberg.catalogs.identifiers import Identifier
+from floeberg.commit.append import Append
 from floeberg.errors import (
     FileNotFound,
     InvalidInput,
@@ -15,7 +16,7 @@ from floeberg.errors import (
     TableNotFound,
     UnsupportedFeature,
 )
-from table_data import append_rows
+from table_data import append_rows, write_rows
 
 ODD_NAMES = [
     "with space",
@@ -144,6 +145,19 @@ def test_a_purge_leaves_what_lies_outside_and_asks_gc_enabled(lake: Lake) -> Non
     lake.store.write(outside, b"another table's")
     lake.catalog.drop_table("db.t", purge=True)
     assert lake.files() == [outside]
+
+
+def test_a_purge_leaves_files_that_another_table_owns(lake: Lake) -> None:
+    owner = lake.catalog.create_table("db.owner", "id int")
+    append_rows(owner, [{"id": 1}])
+    borrower = lake.catalog.create_table("db.borrower", "id int")
+    shared = write_rows(owner, [{"id": 2}])
+    owner.commit(Append(files=shared))
+    borrower.commit(Append(files=shared))
+    lake.catalog.drop_table("db.borrower", purge=True)
+    assert lake.store.exists(shared[0].file_path)
+    assert lake.files(borrower.location) == []
+    assert owner.refresh().scan().to_arrow().num_rows == 2
 
 
 def test_names_of_every_kind_are_kept_apart(lake: Lake) -> None:
