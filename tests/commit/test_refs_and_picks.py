@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import pytest
+
+from floeberg.commit.append import Append
+from floeberg.commit.cherry_pick import CherryPick, Publish
+from floeberg.commit.operation import Target
+from floeberg.commit.overwrite import DeleteFiles
+from floeberg.commit.refs import CreateRef, RemoveRef, Retention, SetBranchSnapshot
+from floeberg.commit.replace_partitions import ReplacePartitions
+from floeberg.errors import (
+    InvalidInput,
+    RefAlreadyExists,
+    RefNotFound,
+    SnapshotNotFound,
+    ValidationConflict,
+)
+from floeberg.expr.build import eq
+from floeberg.spec.refs import RefType
+from floeberg.testing.table_builder import TableBuilder
+
+
+def ids(builder: TableBuilder, **where: object) -> list[int]:
+    return [row[0] for row in builder.rows(**where)]
+
+
+def staged(builder: TableBuilder, operation=Append, wap_id: str = "w", rows=((9, 0),)):
+    target = Target(stage_only=True, summary={"wap.id": wap_id})
+    return builder.table.commit(operation(files=builder.data_files(*rows), target=target)).snapshots[0]
+
+
+# branches and tags
+
+
+def test_branches_and_tags_are_made_moved_and_removed_with_their_retention():
+    builder = TableBuilder().append((1,)).append((2,))
+    first, second = [snapshot.snapshot_id for snapshot in builder.table.snapshots]
+    with builder.table.manage_refs() as refs:
+        refs.create_branch("b", first, retention=Retention(min_snapshots_to_keep=3, max_ref_age_ms=9))
+        refs.create_tag("t", max_ref_age_ms=5)
+    found = builder.table.refs
+    assert (found["b"].snapshot_id, found["b"].min_snapshots_to_keep, found["b"].max_ref_age_ms) == (first, 3, 9)
+    assert (found["t"].snapshot_id, found["t"].type, found["t"].max_ref_age_ms) == (second, RefType.TAG, 5)
+    with builder.table.manage_refs() as refs:
+        refs.set_retention("b", Retention(max_snapshot_age_ms=7))
+        refs.create_branch("b", second, replace=True)
+        refs.rename_branch("b", "c")
+        refs.remove_tag("t")
+    assert set(builder.table.refs) == {"main", "c"}
+    kept = builder.table.refs["c"]
+    assert (kept.snapshot_id, kept.min_snapshots_to_keep, kept.max_snapshot_age_ms) == (second, 3, 7)
+
+
+def test_a_write_keeps_the_retention_of_its_branch():
+    builder = TableBuilder().append((1,))
+    with builder.table.manage_refs() as refs:
+        refs.create_branch("b", retention=Retention(min_snapshots_to_keep=3))
+    builder.append((2,), branch="b")
+    assert builder.table.refs["b"].min_snapshots_to_keep == 3
+
+
+@pytest.mark.parametrize(
+    ("operation", "error", "message"),
+    [
+        (CreateRef(name="main", type=RefType.BRANCH), RefAlreadyExists, "is there already"),
+        (CreateRef(name="t", type=RefType.BRANCH, replace=True), InvalidInput, "is a tag"),
+        (CreateRef(name="x", type=RefType.BRANCH, must_exist=True, replace=True), RefNotFound, "no branch or tag"),
+        (CreateRef(name="x", type=RefType.TAG, snapshot_id=5), SnapshotNotFound, "no snapshot 5"),
+        (
+            CreateRef(name="x", type=RefType.TAG, retention=Retention(min_snapshots_to_keep=1)),
+            InvalidInput,
+            "tag keeps one",
+        ),
+        (RemoveRef(name="main"), InvalidInput, "cannot be removed"),
+        (RemoveRef(name="x"), RefNotFound, "no branch or tag"),
+        (RemoveRef(name="t", type=RefType.BRANCH), InvalidInput, "is a tag"),
+        (SetBranchSnapshot(snapshot_id=5), SnapshotNotFound, "no snapshot 5"),
+    ],
+)
+def test_what_references_cannot_do_is_said(operation, error, message):
+    builder = TableBuilder().append((1,)).tag("t")
+    with pytest.raises(error, match=message):
+        builder.table.commit(operation)
+
+
+def test_if_exists_and_if_not_exists_change_nothing():
+    builder = TableBuilder().append((1,)).tag("t")
+    before = builder.table.metadata_location
+    builder.table.commit(CreateRef(name="t", type=RefType.TAG, if_not_exists=True), RemoveRef(name="x", if_exists=True))
+    assert builder.table.metadata_location == before
+
+
+def test_a_tag_never_moves():
+    builder = TableBuilder().append((1,)).tag("t").append((2,))
+    with pytest.raises(InvalidInput, match="does not move"):
+        builder.table.commit(SetBranchSnapshot(snapshot_id=builder.table.current_snapshot.snapshot_id, branch="t"))
+    with pytest.raises(InvalidInput, match="does not move"), builder.table.manage_refs() as refs:
+        refs.fast_forward("t", "main")
+
+
+# moving a branch
+
+
+def test_a_rollback_goes_back_in_the_history_and_nowhere_else():
+    builder = TableBuilder().append((1,)).append((2,))
+    first, second = [snapshot.snapshot_id for snapshot in builder.table.snapshots]
+    with builder.table.manage_refs() as refs:
+        refs.rollback_to_snapshot(first)
+    assert ids(builder) == [1]
+    with pytest.raises(ValidationConflict, match="not in the branch's history") as caught:
+        builder.table.commit(SetBranchSnapshot(snapshot_id=second, must_be_ancestor=True))
+    assert caught.value.context["retry_can_help"] is False
+    with builder.table.manage_refs() as refs:
+        refs.set_current_snapshot(second)
+    assert ids(builder) == [1, 2]
+    assert [entry.snapshot_id for entry in builder.table.metadata.snapshot_log] == [first, second, first, second]
+
+
+def test_a_rollback_to_a_time_takes_the_newest_snapshot_before_it():
+    builder = TableBuilder().append((1,)).append((2,))
+    time_ms = builder.table.snapshots[1].timestamp_ms
+    with builder.table.manage_refs() as refs:
+        refs.rollback_to_timestamp(time_ms + 1)
+    assert ids(builder) == [1, 2]
+    with pytest.raises(SnapshotNotFound, match="is older than"), builder.table.manage_refs() as refs:
+        refs.rollback_to_timestamp(0)
+
+
+def test_a_branch_is_fast_forwarded_only_along_its_history():
+    builder = TableBuilder().append((1,)).branch("b").append((2,), branch="b")
+    with builder.table.manage_refs() as refs:
+        refs.fast_forward("main", "b")
+    assert ids(builder) == [1, 2]
+    builder.append((3,)).append((4,), branch="b")
+    with pytest.raises(ValidationConflict, match="diverged"), builder.table.manage_refs() as refs:
+        refs.fast_forward("main", "b")
+    with builder.table.manage_refs() as refs:
+        refs.fast_forward("new", "b")
+    assert builder.table.refs["new"].snapshot_id == builder.table.refs["b"].snapshot_id
+
+
+# publishing and cherry-picking
+
+
+def test_a_staged_snapshot_is_published_as_it_is_while_nothing_came_between():
+    builder = TableBuilder(partition_by=["p"]).append((1, 0))
+    snapshot = staged(builder)
+    assert builder.table.commit(Publish(wap_id="w")).snapshots == ()
+    assert builder.table.current_snapshot.snapshot_id == snapshot.snapshot_id
+    assert ids(builder) == [1, 9]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_staged_append_is_replayed_on_what_came_between(version):
+    builder = TableBuilder(partition_by=["p"], format_version=version).append((1, 0))
+    source = staged(builder)
+    builder.append((2, 0))
+    (picked,) = builder.table.commit(Publish(wap_id="w")).snapshots
+    assert ids(builder) == [1, 2, 9]
+    assert picked.operation == "append"
+    assert picked.summary["published-wap-id"] == "w"
+    assert picked.summary["source-snapshot-id"] == str(source.snapshot_id)
+    if version == 3:
+        assert len({e.data_file.first_row_id for e in builder.live()}) == 3
+
+
+def test_nothing_is_published_twice():
+    builder = TableBuilder(partition_by=["p"]).append((1, 0))
+    source = staged(builder)
+    builder.append((2, 0))
+    builder.table.commit(Publish(wap_id="w"))
+    for again in (Publish(wap_id="w"), CherryPick(snapshot_id=source.snapshot_id)):
+        with pytest.raises(ValidationConflict, match=r"picked from it already|published already") as caught:
+            builder.table.commit(again)
+        assert caught.value.context["retry_can_help"] is False
+    with pytest.raises(ValidationConflict, match="history already"):
+        builder.table.commit(CherryPick(snapshot_id=builder.table.snapshots[0].snapshot_id))
+    other = staged(builder, wap_id="w")
+    builder.append((3, 0))
+    with pytest.raises(ValidationConflict, match="published already"):
+        builder.table.commit(CherryPick(snapshot_id=other.snapshot_id))
+    with pytest.raises(SnapshotNotFound, match="no staged snapshot"):
+        builder.table.commit(Publish(wap_id="unknown"))
+
+
+def test_two_publishers_of_one_snapshot_cannot_both_succeed():
+    builder = TableBuilder(partition_by=["p"]).append((1, 0))
+    staged(builder)
+    builder.append((2, 0))
+    builder.second().commit(Publish(wap_id="w"))
+    with pytest.raises(ValidationConflict, match="already"):
+        builder.table.commit(Publish(wap_id="w"))
+    builder.table.refresh()
+    assert ids(builder) == [1, 2, 9]
+
+
+def test_a_staged_replacement_is_replayed_while_its_partitions_are_untouched():
+    builder = TableBuilder(partition_by=["p"]).append((1, 0), (2, 1))
+    staged(builder, ReplacePartitions, rows=((9, 0),))
+    builder.append((3, 1))
+    (picked,) = builder.table.commit(Publish(wap_id="w")).snapshots
+    assert ids(builder) == [2, 3, 9]
+    assert (picked.operation, picked.summary["replace-partitions"]) == ("overwrite", "true")
+
+
+@pytest.mark.parametrize("what", ["added", "removed"])
+def test_a_staged_replacement_conflicts_with_changes_of_its_partitions(what):
+    builder = TableBuilder(partition_by=["p"]).append((1, 0), (2, 1))
+    staged(builder, ReplacePartitions, rows=((9, 0),))
+    if what == "added":
+        builder.append((3, 0))
+    else:
+        builder.table.commit(DeleteFiles(row_filter=eq("p", 0)))
+    with pytest.raises(ValidationConflict, match="cherry-picked overwrite"):
+        builder.table.commit(Publish(wap_id="w"))
+
+
+def test_other_changes_are_picked_only_as_a_fast_forward():
+    builder = TableBuilder(partition_by=["p"]).append((1, 0), (2, 1))
+    target = Target(stage_only=True, summary={"wap.id": "d"})
+    builder.table.commit(DeleteFiles(row_filter=eq("p", 0), target=target))
+    later = builder.second()
+    later.append(builder.arrow([(3, 1)]))
+    with pytest.raises(ValidationConflict, match="only be published while"):
+        builder.table.commit(Publish(wap_id="d"))
+    with builder.table.refresh().manage_refs() as refs:
+        refs.rollback_to_snapshot(builder.table.snapshots[0].snapshot_id)
+        refs.publish("d")
+    assert ids(builder) == [2]
+
+
+def test_a_commit_of_one_branch_is_picked_onto_another():
+    builder = TableBuilder(partition_by=["p"]).append((1, 0)).branch("a").branch("b")
+    builder.append((2, 0), branch="a").append((3, 0), branch="b")
+    source = builder.table.refs["a"].snapshot_id
+    builder.table.commit(CherryPick(snapshot_id=source, target=Target(branch="b")))
+    assert ids(builder, ref="b") == [1, 2, 3]
+    assert ids(builder) == [1]
