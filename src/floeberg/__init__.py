@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from floeberg import errors
+    from floeberg.api.attach import attach, detach, explain
     from floeberg.api.catalog import Catalog, catalog, open_table
     from floeberg.api.staged import StagedTable
     from floeberg.api.table import Table
@@ -38,8 +39,11 @@ _HOMES = {
     "Transaction": "floeberg.api.transaction",
     "View": "floeberg.api.view",
     "ViewDefinition": "floeberg.catalogs.view_changes",
+    "attach": "floeberg.api.attach",
     "catalog": "floeberg.api.catalog",
     "col": "floeberg.expr.build",
+    "detach": "floeberg.api.attach",
+    "explain": "floeberg.api.attach",
     "open_table": "floeberg.api.catalog",
 }
 """Where each public name lives."""
@@ -58,9 +62,12 @@ __all__ = [
     "Transaction",
     "View",
     "ViewDefinition",
+    "attach",
     "catalog",
     "col",
+    "detach",
     "errors",
+    "explain",
     "open_table",
     "types",
 ]

@@ -1,0 +1,51 @@
+"""Attaching Spark sessions. Spark is loaded only when it is asked for: pyspark is an optional dependency."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from floeberg.api.catalog import Catalog
+from floeberg.effects.protocols import Effects
+from floeberg.effects.system import system_effects
+from floeberg.errors import InvalidInput, UnsupportedFeature
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def attach(spark: SparkSession, *catalogs: Catalog, effects: Effects | None = None) -> None:
+    """Makes catalogs known to a Spark session: those given, and those of its settings `spark.sql.catalog.<name>.*`.
+
+    From then on `spark.sql`, `spark.table`, `spark.read`, `df.writeTo` and so on understand their tables. Attaching again
+    adds catalogs. Raises InvalidInput, and UnsupportedFeature for a kind of catalog that comes later.
+    """
+    session = _spark_module("floeberg.spark.session")
+    given = {}
+    for one in catalogs:
+        if not isinstance(one, Catalog):
+            raise InvalidInput(f"attach takes catalogs made by floeberg.catalog(…), not {type(one).__name__}")
+        given[one.name] = session.AttachedCatalog(
+            one.backend, one.table_defaults, one.table_overrides, one.default_namespace
+        )
+    _spark_module("floeberg.spark.attach").attach(spark, given, effects=effects or system_effects())
+
+
+def detach(spark: SparkSession) -> None:
+    """Gives a session back to Spark as it was; a session that is not attached stays as it is."""
+    _spark_module("floeberg.spark.attach").detach(spark)
+
+
+def explain(frame: DataFrame) -> str:
+    """What the scans behind a DataFrame read: files planned of files there, and why the others were left out."""
+    found: str = _spark_module("floeberg.spark.read.explain").explain(frame)
+    return found
+
+
+def _spark_module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.partition(".")[0] == "pyspark":
+            raise UnsupportedFeature("Spark is not installed: pip install 'floeberg[spark]'") from error
+        raise

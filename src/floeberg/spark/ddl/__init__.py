@@ -1,0 +1,1 @@
+"""Executes what changes or shows tables, views and namespaces."""

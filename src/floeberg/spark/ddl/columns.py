@@ -1,0 +1,78 @@
+"""Columns as statements define them, as schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from floeberg.errors import InvalidInput
+from floeberg.spark.execution import Execution
+from floeberg.spark.sql.lexer import quote_name
+from floeberg.spark.sql.statements import ColumnDefinition, Span
+from floeberg.spec.schema import Schema
+from floeberg.spec.spark_ddl import schema_from_ddl, type_from_ddl
+from floeberg.spec.spark_tokens import quote_string
+from floeberg.spec.types import UNSET, IcebergType, NestedField
+
+_NTZ = "TIMESTAMP_NTZ"
+
+
+def schema_of(execution: Execution, columns: Sequence[ColumnDefinition]) -> Schema:
+    """The schema of CREATE TABLE; a DEFAULT becomes the write default. Raises InvalidInput."""
+    doubled = _doubled([column.path[-1].lower() for column in columns])
+    if doubled is not None:
+        raise InvalidInput(f"column {doubled!r} is defined twice")
+    return schema_from_ddl(", ".join(_ddl(execution, column) for column in columns))
+
+
+def field_of(execution: Execution, column: ColumnDefinition) -> NestedField:
+    """A column of ADD COLUMNS, with the value of its DEFAULT as write default."""
+    return schema_from_ddl(_ddl(execution, column)).fields[0]
+
+
+def type_of(execution: Execution, text: str) -> IcebergType:
+    return type_from_ddl(_type_text(execution, text))
+
+
+def default_value(execution: Execution, data_type: str, span: Span) -> object:
+    """The value of a DEFAULT for a column of a type given as text. Raises InvalidInput."""
+    found = (
+        schema_from_ddl(f"c {data_type} DEFAULT {_default_text(execution, data_type, span)}").fields[0].write_default
+    )
+    return None if found is UNSET else found
+
+
+def _ddl(execution: Execution, column: ColumnDefinition) -> str:
+    kind = _type_text(execution, column.type_text)
+    text = f"{quote_name(column.path[-1])} {kind}"
+    if column.required:
+        text += " NOT NULL"
+    if column.default is not None:
+        text += f" DEFAULT {_default_text(execution, kind, column.default)}"
+    if column.comment is not None:
+        text += f" COMMENT {quote_string(column.comment)}"
+    return text
+
+
+def _default_text(execution: Execution, kind: str, span: Span) -> str:
+    """The default as a literal. An expression that is none is computed by Spark, now and once."""
+    text = span.of(execution.sql)
+    try:
+        schema_from_ddl(f"c {kind} DEFAULT {text}")
+    except InvalidInput as no_literal:
+        try:
+            value = execution.value(text, start=span.start, within=f"CAST(CAST({{}} AS {kind}) AS STRING)")
+        except Exception as error:
+            raise no_literal from error
+        return "NULL" if value is None else quote_string(value)
+    return text
+
+
+def _type_text(execution: Execution, text: str) -> str:
+    """`TIMESTAMP` is what the session says it is."""
+    if text.strip().upper() != "TIMESTAMP":
+        return text
+    return _NTZ if execution.session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == _NTZ else text
+
+
+def _doubled(names: list[str]) -> str | None:
+    return next((name for number, name in enumerate(names) if name in names[:number]), None)

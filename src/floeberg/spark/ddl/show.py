@@ -1,0 +1,188 @@
+"""SHOW: the columns and the order are those that Spark gives for its own catalogs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from floeberg.catalogs.base import LoadedView
+from floeberg.errors import InvalidInput
+from floeberg.inspect.partitions import partitions_table
+from floeberg.inspect.source import Source
+from floeberg.spark.ddl.describe import table_properties, view_properties
+from floeberg.spark.ddl.namespaces import listed_tables, listed_views, namespace_or_current
+from floeberg.spark.ddl.results import like, rows
+from floeberg.spark.execution import Execution
+from floeberg.spark.session import Resolved, temporary_views
+from floeberg.spark.sql.lexer import quote_name
+from floeberg.spark.sql.names import SESSION_CATALOG, display_name
+from floeberg.spark.sql.session_statements import (
+    ShowCatalogs,
+    ShowColumns,
+    ShowCreateTable,
+    ShowCurrentNamespace,
+    ShowNamespaces,
+    ShowPartitions,
+    ShowTableProperties,
+    ShowTables,
+)
+from floeberg.spark.sql.statements import Pairs
+from floeberg.spec.partition_terms import PartitionTerm
+from floeberg.spec.partitioning import PartitionSpec
+from floeberg.spec.schema import Schema
+from floeberg.spec.spark_ddl import schema_to_ddl
+from floeberg.spec.spark_tokens import quote_string
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def show_catalogs(execution: Execution, statement: ShowCatalogs) -> DataFrame:
+    theirs = [row[0] for row in execution.of("SHOW CATALOGS").pass_on().collect()]
+    names = sorted({*theirs, *execution.session.state.catalogs})
+    return rows(execution.spark, "catalog STRING NOT NULL", [(name,) for name in like(statement.pattern, names)])
+
+
+def show_current_namespace(execution: Execution, statement: ShowCurrentNamespace) -> DataFrame:
+    state = execution.session.state
+    place = (state.current_catalog, display_name(state.current_namespace))
+    return rows(execution.spark, "catalog STRING NOT NULL, namespace STRING NOT NULL", [place])
+
+
+def show_namespaces(execution: Execution, statement: ShowNamespaces) -> DataFrame:
+    """Without IN, those of the current catalog."""
+    session = execution.session
+    catalog, parent = session.state.current_catalog, tuple[str, ...]()
+    if statement.parent is not None:
+        found = namespace_or_current(execution, statement.parent.parts)
+        catalog, parent = found.catalog, found.path
+    if catalog == SESSION_CATALOG:
+        return execution.pass_on()
+    names = sorted(display_name(one) for one in session.backend(catalog).list_namespaces(parent))
+    return rows(execution.spark, "namespace STRING NOT NULL", [(name,) for name in like(statement.pattern, names)])
+
+
+def show_tables(execution: Execution, statement: ShowTables) -> DataFrame:
+    found = namespace_or_current(execution, statement.namespace.parts if statement.namespace else None)
+    namespace = display_name(found.path)
+    if statement.kind == "views":
+        names = like(statement.pattern, listed_views(execution, found))
+        columns = "namespace STRING NOT NULL, viewName STRING NOT NULL, isTemporary BOOLEAN NOT NULL"
+        return rows(execution.spark, columns, [(namespace, name, False) for name in names])
+    names = like(statement.pattern, listed_tables(execution, found))
+    columns = "namespace STRING NOT NULL, tableName STRING NOT NULL, isTemporary BOOLEAN NOT NULL"
+    if statement.kind == "extended":
+        extended = [(namespace, name, False, _information(found.catalog, namespace, name)) for name in names]
+        return rows(execution.spark, f"{columns}, information STRING NOT NULL", extended)
+    shown = [(namespace, name, False) for name in names]
+    if found.catalog == SESSION_CATALOG:
+        shown += [tuple(row) for row in execution.pass_on().collect()]
+    else:
+        shown += _temporary_views(execution, statement.pattern)
+    return rows(execution.spark, columns, shown)
+
+
+def _temporary_views(execution: Execution, pattern: str | None) -> list[tuple[str, str, bool]]:
+    """Spark's temporary views, which it lists with the tables of any namespace."""
+    return [("", name, True) for name in like(pattern, temporary_views(execution.spark))]
+
+
+def _information(catalog: str, namespace: str, name: str) -> str:
+    return f"Catalog: {catalog}\nNamespace: {namespace}\nTable: {name}\nType: MANAGED\nProvider: iceberg\n"
+
+
+def show_columns(execution: Execution, statement: ShowColumns) -> DataFrame:
+    identifier = execution.session.table_identifier(statement.table.parts)
+    resolved = execution.resolve(identifier)
+    schema = resolved.table.state.metadata.current_schema if resolved.table else None
+    if resolved.view is not None:
+        schema = resolved.view.metadata.current_schema
+    assert schema is not None
+    return rows(execution.spark, "col_name STRING NOT NULL", [(field.name,) for field in schema.fields])
+
+
+def show_table_properties(execution: Execution, statement: ShowTableProperties) -> DataFrame:
+    identifier = execution.session.table_identifier(statement.table.parts)
+    resolved = execution.resolve(identifier)
+    properties = view_properties(resolved.view) if resolved.view else table_properties(resolved)
+    if statement.key is None:
+        lines = sorted(properties.items())
+    else:
+        missing = f"Table {identifier} does not have property: {statement.key}"
+        lines = [(statement.key, properties.get(statement.key, missing))]
+    return rows(execution.spark, "key STRING NOT NULL, value STRING NOT NULL", lines)
+
+
+def show_partitions(execution: Execution, statement: ShowPartitions) -> DataFrame:
+    """The partitions that hold data, as `name=value/…`."""
+    identifier = execution.session.table_identifier(statement.table.parts)
+    table = execution.resolve(identifier).table
+    if table is None:
+        raise InvalidInput(f"{identifier} is a view and has no partitions")
+    metadata = table.state.metadata
+    if metadata.default_spec.is_unpartitioned:
+        raise InvalidInput(f"table {identifier} is not partitioned")
+    source = Source(metadata, table.pointer.store_for, table.state.metadata_location)
+    found = partitions_table(source, metadata.current_snapshot).column("partition").to_pylist()
+    lines = [("/".join(f"{name}={_shown(value)}" for name, value in one.items()),) for one in found]
+    return rows(execution.spark, "partition STRING NOT NULL", sorted(lines))
+
+
+def _shown(value: object) -> str:
+    return "null" if value is None else str(value)
+
+
+def show_create_table(execution: Execution, statement: ShowCreateTable) -> DataFrame:
+    identifier = execution.session.table_identifier(statement.table.parts)
+    resolved = execution.resolve(identifier)
+    if resolved.view is not None:
+        text = _create_view_text(str(identifier), resolved.view)
+    else:
+        text = _create_table_text(str(identifier), resolved)
+    return rows(execution.spark, "createtab_stmt STRING NOT NULL", [(text,)])
+
+
+def _create_table_text(name: str, resolved: Resolved) -> str:
+    assert resolved.table is not None
+    metadata = resolved.table.state.metadata
+    columns = ",\n  ".join(schema_to_ddl(Schema(field), defaults=True) for field in metadata.current_schema.fields)
+    lines = [f"CREATE TABLE {name} (\n  {columns})", "USING iceberg"]
+    if terms := _partition_terms(metadata.current_schema, metadata.default_spec):
+        lines.append(f"PARTITIONED BY ({terms})")
+    properties = table_properties(resolved)
+    comment = properties.pop("comment", None)
+    if comment is not None:
+        lines.append(f"COMMENT {quote_string(comment)}")
+    lines.append(f"LOCATION {quote_string(metadata.location)}")
+    lines.append(_properties_text(tuple(sorted(properties.items()))))
+    return "\n".join(lines) + "\n"
+
+
+def _partition_terms(schema: Schema, spec: PartitionSpec) -> str:
+    found = []
+    for field in spec.fields:
+        path = schema.names.get(field.source_ids[0], "").split(".")
+        column = ".".join(part if part.isidentifier() else quote_name(part) for part in path)
+        found.append(str(PartitionTerm(field.transform, column)))
+    return ", ".join(found)
+
+
+def _properties_text(pairs: Pairs) -> str:
+    inner = ",\n  ".join(f"{quote_string(key)} = {quote_string(value)}" for key, value in pairs)
+    return f"TBLPROPERTIES (\n  {inner})"
+
+
+def _create_view_text(name: str, view: LoadedView) -> str:
+    metadata = view.metadata
+    columns = ",\n  ".join(
+        quote_name(field.name) + (f" COMMENT {quote_string(field.doc)}" if field.doc else "")
+        for field in metadata.current_schema.fields
+    )
+    properties = view_properties(view)
+    comment = properties.pop("comment", None)
+    lines = [f"CREATE VIEW {name} (\n  {columns})"]
+    if comment is not None:
+        lines.append(f"COMMENT {quote_string(comment)}")
+    if properties:
+        lines.append(_properties_text(tuple(sorted(properties.items()))))
+    query = next(one.sql for one in metadata.current_version.representations if one.sql is not None)
+    return "\n".join(lines) + f"\nAS\n{query}\n"

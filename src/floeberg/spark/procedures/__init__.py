@@ -1,0 +1,1 @@
+"""CALL: the procedures of `catalog.system`."""

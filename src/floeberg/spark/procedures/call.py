@@ -1,0 +1,179 @@
+"""CALL: finds the procedure, binds its arguments, gives its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from floeberg.catalogs.base import LoadedTable
+from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.maintenance.expire import Expiry, expire_snapshots
+from floeberg.spark.ddl.results import rows
+from floeberg.spark.execution import Execution
+from floeberg.spark.procedures.arguments import (
+    BOOLEAN,
+    INT,
+    LONG,
+    LONGS,
+    STRING,
+    TIMESTAMP,
+    Parameter,
+    bind_arguments,
+    required,
+)
+from floeberg.spark.procedures.snapshots import (
+    Rows,
+    Values,
+    ancestors_of,
+    cherrypick_snapshot,
+    fast_forward,
+    publish_changes,
+    rollback_to_snapshot,
+    rollback_to_timestamp,
+    set_current_snapshot,
+)
+from floeberg.spark.sql.cursor import parse_parts
+from floeberg.spark.sql.dml_statements import Call
+from floeberg.spark.sql.names import TableIdentifier
+from floeberg.storage.location import parse_from_user
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """What a procedure takes, gives and does; the first parameter is the table's name."""
+
+    parameters: tuple[Parameter, ...]
+    result: str
+    run: Callable[[LoadedTable, Values], Rows]
+
+
+def _expire(table: LoadedTable, values: Values) -> Rows:
+    expired = expire_snapshots(
+        table.pointer,
+        table.state,
+        Expiry(
+            older_than_ms=values["older_than"],
+            retain_last=values["retain_last"],
+            snapshot_ids=tuple(values["snapshot_ids"] or ()),
+            clean_expired_metadata=bool(values["clean_expired_metadata"]),
+        ),
+    )
+    deleted = expired.deleted
+    return [
+        (
+            deleted.data_files,
+            deleted.position_delete_files,
+            deleted.equality_delete_files,
+            deleted.manifests,
+            deleted.manifest_lists,
+            deleted.statistics_files,
+        )
+    ]
+
+
+_TABLE: Final = required("table", STRING)
+_MOVED: Final = "previous_snapshot_id BIGINT, current_snapshot_id BIGINT"
+_PICKED: Final = "source_snapshot_id BIGINT, current_snapshot_id BIGINT"
+
+PROCEDURES: Final[dict[str, Procedure]] = {
+    "rollback_to_snapshot": Procedure((_TABLE, required("snapshot_id", LONG)), _MOVED, rollback_to_snapshot),
+    "rollback_to_timestamp": Procedure((_TABLE, required("timestamp", TIMESTAMP)), _MOVED, rollback_to_timestamp),
+    "set_current_snapshot": Procedure(
+        (_TABLE, Parameter("snapshot_id", LONG), Parameter("ref", STRING)), _MOVED, set_current_snapshot
+    ),
+    "cherrypick_snapshot": Procedure((_TABLE, required("snapshot_id", LONG)), _PICKED, cherrypick_snapshot),
+    "publish_changes": Procedure((_TABLE, required("wap_id", STRING)), _PICKED, publish_changes),
+    "fast_forward": Procedure(
+        (_TABLE, required("branch", STRING), required("to", STRING)),
+        "branch_updated STRING, previous_ref BIGINT, updated_ref BIGINT",
+        fast_forward,
+    ),
+    "ancestors_of": Procedure(
+        (_TABLE, Parameter("snapshot_id", LONG)), "snapshot_id BIGINT, timestamp BIGINT", ancestors_of
+    ),
+    "expire_snapshots": Procedure(
+        (
+            _TABLE,
+            Parameter("older_than", TIMESTAMP),
+            Parameter("retain_last", INT),
+            Parameter("max_concurrent_deletes", INT),
+            Parameter("stream_results", BOOLEAN),
+            Parameter("snapshot_ids", LONGS),
+            Parameter("clean_expired_metadata", BOOLEAN),
+        ),
+        "deleted_data_files_count BIGINT, deleted_position_delete_files_count BIGINT, "
+        "deleted_equality_delete_files_count BIGINT, deleted_manifest_files_count BIGINT, "
+        "deleted_manifest_lists_count BIGINT, deleted_statistics_files_count BIGINT",
+        _expire,
+    ),
+}
+_REGISTER: Final = (_TABLE, required("metadata_file", STRING))
+_REGISTERED: Final = "current_snapshot_id BIGINT, total_records_count BIGINT, total_data_files_count BIGINT"
+LATER: Final = (
+    "remove_orphan_files",
+    "rewrite_data_files",
+    "rewrite_manifests",
+    "rewrite_position_delete_files",
+    "snapshot",
+    "migrate",
+    "add_files",
+    "create_changelog_view",
+    "compute_table_stats",
+    "compute_partition_stats",
+    "rewrite_table_path",
+)
+
+
+def call(execution: Execution, statement: Call) -> DataFrame:
+    """Raises InvalidInput for a procedure that is not known or arguments that do not fit, UnsupportedFeature for one
+    that comes later."""
+    found = execution.session.table_identifier(statement.procedure.parts)
+    name = found.name.lower()
+    if found.namespace != ("system",):
+        raise InvalidInput(f"{statement.procedure} is no procedure; procedures are in {found.catalog}.system")
+    if name == "register_table":
+        return _register_table(execution, found.catalog, statement)
+    if name in LATER:
+        raise UnsupportedFeature(f"procedure {name} is not there yet, it comes in a later release", procedure=name)
+    procedure = PROCEDURES.get(name)
+    if procedure is None:
+        known = ", ".join(sorted((*PROCEDURES, "register_table")))
+        raise InvalidInput(f"{statement.procedure} is no procedure; there are {known}")
+    values = bind_arguments(execution, name, procedure.parameters, statement.arguments)
+    table = execution.session.load(_table(execution, found.catalog, values["table"]))
+    return rows(execution.spark, procedure.result, procedure.run(table, values))
+
+
+def _register_table(execution: Execution, catalog: str, statement: Call) -> DataFrame:
+    values = bind_arguments(execution, "register_table", _REGISTER, statement.arguments)
+    session = execution.session
+    identifier = _table(execution, catalog, values["table"])
+    where = parse_from_user(values["metadata_file"]).text
+    loaded = session.backend(catalog).register_table(session.key(identifier), where)
+    snapshot = loaded.state.metadata.current_snapshot
+    shown: tuple[Any, ...] = (None, None, None)
+    if snapshot is not None:
+        summary = snapshot.summary
+        shown = (snapshot.snapshot_id, *(_count(summary.get(key)) for key in ("total-records", "total-data-files")))
+    return rows(execution.spark, _REGISTERED, [shown])
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def _table(execution: Execution, catalog: str, name: str) -> TableIdentifier:
+    """A procedure's table: in the procedure's catalog, with or without the catalog's name in front."""
+    parts = parse_parts(name)
+    state = execution.session.state
+    if len(parts) > 1 and parts[0] == catalog:
+        return TableIdentifier(catalog, parts[1:])
+    if len(parts) > 2 and parts[0] in state.catalogs:
+        raise InvalidInput(f"{name} is in another catalog; CALL {parts[0]}.system instead of {catalog}.system")
+    if len(parts) == 1 and state.current_catalog == catalog:
+        return TableIdentifier(catalog, (*state.current_namespace, *parts))
+    return TableIdentifier(catalog, parts)
