@@ -1,0 +1,25 @@
+"""DuckDB with its iceberg extension, from the packages that the tests install: an independent reader."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def connect() -> Any:
+    """A connection that can `iceberg_scan`; skips the test where the packages are missing."""
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for name in ("avro", "iceberg"):
+        found = importlib.util.find_spec(f"duckdb_extension_{name}")
+        if found is None or found.origin is None:
+            pytest.skip(f"the package duckdb-extension-{name} is not installed")
+        file = next(Path(found.origin).parent.rglob(f"{name}.duckdb_extension"), None)
+        if file is None:
+            pytest.skip(f"the package duckdb-extension-{name} has no extension for this platform")
+        connection.execute(f"LOAD '{file}'")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection

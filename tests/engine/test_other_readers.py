@@ -1,0 +1,98 @@
+"""What the engine writes, DuckDB and PyIceberg read, and agree with the model where they support the table."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import duckdb_reader
+from engine_filters import random_filter
+from engine_rows import assert_same_rows, matching, rows_of
+from floeberg.api.catalog import Catalog, catalog
+from floeberg.api.table import Table
+from floeberg.expr.nodes import PREFIX_OPS, predicates
+from floeberg.spec.types import LONG
+
+pyiceberg_table = pytest.importorskip("pyiceberg.table")
+
+MODES = ("copy-on-write", "merge-on-read")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Catalog:
+    made = catalog("lake", warehouse=str(tmp_path))
+    made.create_namespace("db")
+    return made
+
+
+@pytest.fixture(scope="module")
+def connection() -> Any:
+    return duckdb_reader.connect()
+
+
+def filled(lake: Catalog, name: str, version: int, mode: str, seed: int) -> Table:
+    rng = random.Random(seed)
+    table = lake.create_table(
+        name,
+        "k bigint, v int, s string, d date, x double, p int",
+        partition_by=rng.choice([[], ["p"], ["bucket(3, k)"], ["month(d)"]]),
+        format_version=version,
+        properties={f"write.{kind}.mode": mode for kind in ("delete", "update", "merge")},
+    )
+    next_key = 0
+    for _ in range(3):
+        keys = list(range(next_key, next_key + 20))
+        next_key += 20
+        table.append(
+            pa.table(
+                {
+                    "k": keys,
+                    "v": pa.array([rng.choice([None, rng.randrange(-9, 9)]) for _ in keys], pa.int32()),
+                    "s": [rng.choice([None, "", "a", "ab", "é"]) for _ in keys],
+                    "d": pa.array([rng.choice([None, rng.randrange(-400, 20000)]) for _ in keys], pa.int32()).cast(pa.date32()),
+                    "x": [rng.choice([None, -1.5, 0.0, 2.5]) for _ in keys],
+                    "p": pa.array([rng.choice([None, 0, 1]) for _ in keys], pa.int32()),
+                }
+            )
+        )  # fmt: skip
+        table.delete(f"k = {rng.randrange(next_key)} OR v > {rng.randrange(5, 9)}")
+        table.update({"s": "set"}, where=f"k < {next_key} AND p = 1 AND v = {rng.randrange(-5, 5)}")
+    table.upsert(pa.table({"k": [0, 1000], "s": ["up", "in"]}), on=["k"])
+    with table.update_schema() as update:
+        update.rename_column("s", "text")
+        update.update_type("v", LONG)
+    return table
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_duckdb_reads_the_same_rows(lake: Catalog, connection: Any, version: int, mode: str) -> None:
+    table = filled(lake, "db.t", version, mode, seed=version)
+    own = rows_of(table.scan().to_arrow(), table.schema)
+    query = f"SELECT * FROM iceberg_scan('{table.metadata_location}')"
+    theirs = connection.sql(query).to_arrow_table()
+    casted = theirs.cast(table.scan().to_batches().schema)
+    assert_same_rows(rows_of(casted, table.schema), own)
+    rng = random.Random(version)
+    for _ in range(10):
+        where = random_filter(rng, table.schema, own)
+        if any(predicate.op in PREFIX_OPS for predicate in predicates(where)):
+            continue
+        text = re.sub(r"(\d)D\b", r"\1", str(where))  # DuckDB has no suffix for doubles
+        found = connection.sql(f"{query} WHERE {text}").to_arrow_table().cast(casted.schema)
+        assert_same_rows(rows_of(found, table.schema), matching(where, own, table.schema), where)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("version", [1, 2])
+def test_pyiceberg_reads_the_same_rows(lake: Catalog, version: int, mode: str) -> None:
+    table = filled(lake, "db.t", version, mode, seed=10 + version)
+    own = rows_of(table.scan().to_arrow(), table.schema)
+    static = pyiceberg_table.StaticTable.from_metadata(str(table.metadata_location))
+    theirs = static.scan().to_arrow().cast(table.scan().to_batches().schema)
+    assert_same_rows(rows_of(theirs, table.schema), own)
