@@ -13,7 +13,8 @@ from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.errors import SnapshotNotFound
 from floeberg.expr.build import col
-from floeberg.scan.changelog import ChangelogTask, ChangeType, plan_changelog
+from floeberg.scan.changelog import plan_changelog
+from floeberg.scan.changelog_tasks import ChangelogTask, ChangeType
 from floeberg.spec.builder import apply_updates
 from floeberg.spec.updates import RemoveSnapshots
 from scan_tables import (

@@ -18,7 +18,7 @@ from floeberg.arrow.projection import Projection
 from floeberg.arrow.scan import TableReader
 from floeberg.arrow.types import arrow_schema
 from floeberg.files.deletion_vector import bitmap_of
-from floeberg.scan.changelog import ChangelogTask, ChangeType
+from floeberg.scan.changelog_tasks import ChangelogTask, ChangeType
 from floeberg.scan.tasks import DeleteFile
 from floeberg.spec.metadata_columns import CHANGELOG_COLUMNS, ROW_POSITION
 from floeberg.spec.schema import Schema

@@ -16,7 +16,7 @@ from floeberg.scan.incremental import plan_appends
 from floeberg.scan.plan import plan_files
 from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import choose_snapshot
+from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.scan.splits import SplitOptions
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.compiled_scan import CompiledScan
@@ -49,6 +49,7 @@ def table_frame(
     """
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
     metadata = table.state.metadata
+    chosen: Chosen | None
     if parsed.is_incremental:
         if (snapshot_id, ref, as_of_ms) != (None, None, None):
             raise InvalidInput(
@@ -63,7 +64,7 @@ def table_frame(
             where=where,
             cache=cache,
         )
-        schema = plan.schema
+        chosen, schema = None, plan.schema
     else:
         chosen = choose_snapshot(
             metadata,
@@ -81,12 +82,17 @@ def table_frame(
         )
         schema = chosen.schema
     projection = projected_schema(metadata, schema, select=select, metadata_columns=list(metadata_columns))
-    return planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
+    frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
+    scan = FrameScan(
+        table=table, chosen=chosen, where=where, plan=plan, routes=routes, projection=projection, cache=cache
+    )
+    remember(frame, scan)
+    return frame
 
 
 def planned_frame(
     spark: Any, table: LoadedTable, plan: ScanPlan, *, schema: Schema, projection: Schema, options: FrameOptions
-) -> Any:
+) -> tuple[Any, Routes]:
     """The rows of planned files as a DataFrame: each group of files read its way, all in one frame."""
     files = table_files(table, schema, ignore_scheme=options.ignore_scheme, by_name=options.by_name)
     choice = ColumnChoice(table.state.metadata, schema)
@@ -97,8 +103,7 @@ def planned_frame(
         found = arrow_frame(spark, routes.by_arrow, files, projection, splits=splits)
         frames.append(_described(found, projection))
     frame = reduce(lambda one, other: one.union(other), frames) if frames else _empty(spark, projection)
-    remember(frame, FrameScan(table=table, plan=plan, routes=routes, projection=projection, is_plain=len(frames) == 1))
-    return frame
+    return frame, routes
 
 
 def _compiled(scan: CompiledScan, routes: Routes) -> list[Any]:

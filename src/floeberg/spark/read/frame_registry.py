@@ -8,21 +8,31 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from floeberg.catalogs.base import LoadedTable
+from floeberg.expr.nodes import Expression
+from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.scan_plan import ScanPlan
+from floeberg.scan.snapshot_choice import Chosen
 from floeberg.spark.read.routes import Routes
 from floeberg.spec.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameScan:
-    """The scan behind a DataFrame. `is_plain` when one reader reads all of it, so that Spark's hidden `_metadata` column
-    is there."""
+    """The scan behind a DataFrame. `chosen` is None for an incremental read."""
 
     table: LoadedTable
+    chosen: Chosen | None
+    where: Expression
     plan: ScanPlan
     routes: Routes
     projection: Schema
-    is_plain: bool
+    cache: FrameCache | None
+
+    @property
+    def can_prune(self) -> bool:
+        """Whether one reader of Spark's reads all of it, so that the hidden `_metadata` column is there."""
+        routes = self.routes
+        return bool(routes.plain) and not (routes.with_positions or routes.with_keys or routes.by_arrow)
 
 
 _scans: WeakKeyDictionary[Any, FrameScan] = WeakKeyDictionary()

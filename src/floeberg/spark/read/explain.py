@@ -1,0 +1,53 @@
+"""What a table's DataFrame reads, and why: files planned of files there, and which way they are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from floeberg.errors import InvalidInput
+from floeberg.scan.explanation import Explanation
+from floeberg.spark.read.frame_registry import scan_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameExplanation:
+    """The account of one frame. Its text has a line for each level."""
+
+    table: str
+    planned_files: int
+    files: int | None
+    """Files that the snapshot has; None when a skipped manifest does not say how many it holds."""
+    compiled_files: int
+    arrow_files: int
+    arrow_reasons: dict[str, int]
+    planning: Explanation
+
+    def __str__(self) -> str:
+        there = "unknown" if self.files is None else str(self.files)
+        lines = [
+            f"{self.table}: {self.planned_files} files planned of {there}",
+            f"read by Spark's Parquet reader: {self.compiled_files}, in Python workers: {self.arrow_files}",
+        ]
+        lines += [f"  in Python workers because of {why}: {count} files" for why, count in self.arrow_reasons.items()]
+        return "\n".join([*lines, *self.planning.lines()])
+
+
+def explain(frame: Any) -> FrameExplanation:
+    """The account of a table's DataFrame. Raises InvalidInput for one that is not a table's own: ask the frame that
+    `spark.table` gave, or that frame filtered, before it is joined or projected."""
+    scan = scan_of(frame)
+    if scan is None:
+        raise InvalidInput(
+            "this DataFrame is not a table's own; explain the one that spark.table gives, or that one after .where(…)"
+        )
+    routes, planning = scan.routes, scan.plan.explanation
+    return FrameExplanation(
+        table=scan.table.state.identifier,
+        planned_files=len(scan.plan),
+        files=planning.data.files,
+        compiled_files=len(scan.plan) - len(routes.by_arrow),
+        arrow_files=len(routes.by_arrow),
+        arrow_reasons=dict(routes.reasons),
+        planning=planning,
+    )

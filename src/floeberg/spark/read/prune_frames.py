@@ -1,0 +1,76 @@
+"""Filters on a table's DataFrame leave out files: beside the user's condition goes one on the file's name.
+
+The frame is never replaced, so that columns bound to it (`df.x`) keep resolving, and Spark still applies every filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from pyspark.sql import functions as F
+
+from floeberg.expr.nodes import AlwaysTrue, and_
+from floeberg.scan.plan import plan_files
+from floeberg.spark.read.column_conditions import conditions_of
+from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
+from floeberg.spark.read.spark_paths import given_location
+from floeberg.spark.sql.to_expression import to_expression
+
+MAX_NAMES: Final = 10_000
+"""More files than this are not named in a condition."""
+
+
+def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> Any:
+    """`frame.where(condition)`, by the original method `where`, with files left out where the frame is a table's own and
+    the condition can be read; the result is again a frame that can be filtered so."""
+    scan = scan_of(frame)
+    result = where(frame, condition)
+    narrow = None if scan is None else narrowed(frame, scan, condition)
+    if narrow is None:
+        if scan is not None:
+            remember(result, scan)
+        return result
+    fewer, names = narrow
+    pruned = where(result, F.col("_metadata.file_name").isin(names) if names else F.lit(False))
+    remember(pruned, fewer)
+    return pruned
+
+
+def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, list[str]] | None:
+    """The scan with the files that may hold rows for which the condition holds, and their names as Spark has them; None
+    when nothing is gained."""
+    if not scan.can_prune or scan.chosen is None:
+        return None
+    conditions = conditions_of(condition, [field.name for field in scan.chosen.schema.fields])
+    if not conditions:
+        return None
+    conf = frame.sparkSession.conf
+    found = to_expression(
+        conditions,
+        scan.chosen.schema,
+        ansi=conf.get("spark.sql.ansi.enabled", "true") == "true",
+        session_time_zone=conf.get("spark.sql.session.timeZone", "UTC"),
+        case_sensitive=conf.get("spark.sql.caseSensitive", "false") == "true",
+        timestamp_ntz=conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
+    )
+    if isinstance(found, AlwaysTrue):
+        return None
+    plan = plan_files(
+        scan.table.state.metadata,
+        scan.chosen,
+        store_for=scan.table.pointer.store_for,
+        where=and_(scan.where, found),
+        cache=scan.cache,
+    )
+    if len(plan) >= len(scan.plan) or len(plan) > MAX_NAMES:
+        return None
+    paths = _paths(plan)
+    kept = {placed.location for placed in scan.routes.plain if placed.task.data_file.file_path in paths}
+    names = {text.rpartition("/")[2] for text in frame.inputFiles() if given_location(text) in kept}
+    return replace(scan, plan=plan, where=and_(scan.where, found)), sorted(names)
+
+
+def _paths(plan: Any) -> set[str]:
+    return {path for part in plan.parts for path in part.frame.get_column("file_path").to_list()}
