@@ -50,3 +50,31 @@ def test_a_table_that_moved_on_does_not_hide_from_its_transaction_what_was_added
     with pytest.raises(ValidationConflict), tx:
         pass
     assert table.scan().count() == 4
+
+
+def test_a_transaction_can_change_rows_of_a_branch_that_it_moved_or_made(table: Table) -> None:
+    with table.manage_refs() as refs:
+        refs.create_branch("next")
+    table.append(pa.table({"k": [4], "v": [1]}), branch="next")
+    with table.transaction() as tx:
+        with tx.manage_refs() as refs:
+            refs.fast_forward("main", "next")
+        tx.delete("k = 4 or k = 1")
+        with tx.manage_refs() as refs:
+            refs.create_branch("later")
+        tx.append(pa.table({"k": [5], "v": [1]}), branch="later")
+        tx.update({"v": 2}, "k = 5 or k = 2", branch="later")
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [2, 3]
+    later = table.scan(ref="later").to_arrow().to_pylist()
+    assert sorted((row["k"], row["v"]) for row in later) == [(2, 2), (3, 1), (5, 2)]
+
+
+def test_a_transaction_changes_the_rows_of_the_snapshot_that_it_rolled_back_to(table: Table) -> None:
+    start = table.current_snapshot
+    assert start is not None
+    table.append(pa.table({"k": [4], "v": [1]}))
+    with table.transaction() as tx:
+        with tx.manage_refs() as refs:
+            refs.rollback_to_snapshot(start.snapshot_id)
+        tx.delete("k = 3")
+    assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [1, 2]

@@ -96,12 +96,11 @@ class Transaction(RowWrites):
     def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
         """Keeps a change of rows; its snapshot comes with the commit."""
         self._check_open()
-        head = self._state.metadata.snapshot_for_ref(branch)
         with self._planned_on() as metadata:
             planned = make(
                 Change(
                     ScanSource(self._table.pointer, metadata, self._table.caches),
-                    starting_snapshot_id=None if head is None else head.snapshot_id,
+                    starting_snapshot_id=self._committed_head(metadata, branch),
                     branch=branch,
                     snapshot_properties=snapshot_properties,
                     uncommitted=frozenset().union(*(earlier.writer.written_paths for earlier in self._written)),
@@ -111,6 +110,15 @@ class Transaction(RowWrites):
             self._operations.append(planned.operation)
             self._written.append(planned)
         return None
+
+    def _committed_head(self, metadata: TableMetadata, branch: str) -> int | None:
+        """The newest snapshot under a branch that is not this transaction's own: what others add to it is theirs. An
+        earlier change may have made the branch, or moved it."""
+        head = metadata.snapshot_for_ref(branch)
+        ancestors = metadata.ancestor_ids(None if head is None else head.snapshot_id)
+        return next(
+            (snapshot_id for snapshot_id in ancestors if self._state.metadata.snapshots.has_id(snapshot_id)), None
+        )
 
     @contextmanager
     def _planned_on(self) -> Iterator[TableMetadata]:
