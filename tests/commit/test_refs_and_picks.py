@@ -8,6 +8,7 @@ from floeberg.commit.operation import Target
 from floeberg.commit.overwrite import DeleteFiles
 from floeberg.commit.refs import CreateRef, RemoveRef, Retention, SetBranchSnapshot
 from floeberg.commit.replace_partitions import ReplacePartitions
+from floeberg.commit.table_changes import PlainUpdates
 from floeberg.errors import (
     InvalidInput,
     RefAlreadyExists,
@@ -17,6 +18,7 @@ from floeberg.errors import (
 )
 from floeberg.expr.build import eq
 from floeberg.spec.refs import RefType
+from floeberg.spec.updates import RemoveSnapshots
 from floeberg.testing.table_builder import TableBuilder
 
 
@@ -236,3 +238,25 @@ def test_a_commit_of_one_branch_is_picked_onto_another():
     builder.table.commit(CherryPick(snapshot_id=source, target=Target(branch="b")))
     assert ids(builder, ref="b") == [1, 2, 3]
     assert ids(builder) == [1]
+
+
+def test_a_history_that_was_expired_may_have_held_the_snapshot():
+    builder = TableBuilder(partition_by=["p"]).append((1, 0)).append((2, 0)).append((3, 0)).append((4, 0))
+    source, hidden = [snapshot.snapshot_id for snapshot in builder.table.snapshots[1:3]]
+    builder.table.commit(PlainUpdates(given=[RemoveSnapshots((hidden,))]))
+    with pytest.raises(ValidationConflict, match="was expired, and it may have been in it"):
+        builder.table.commit(CherryPick(snapshot_id=source))
+    old = TableBuilder(partition_by=["p"], format_version=1).append((1, 0)).append((2, 0)).append((3, 0)).append((4, 0))
+    source, hidden = [snapshot.snapshot_id for snapshot in old.table.snapshots[1:3]]
+    old.table.commit(PlainUpdates(given=[RemoveSnapshots((hidden,))]))
+    with pytest.raises(ValidationConflict, match="its files are in the branch already"):
+        old.table.commit(CherryPick(snapshot_id=source))
+
+
+def test_an_old_history_that_was_expired_does_not_stop_publishing():
+    builder = TableBuilder(partition_by=["p"]).append((1, 0)).append((2, 0))
+    staged(builder)
+    builder.append((3, 0))
+    builder.table.commit(PlainUpdates(given=[RemoveSnapshots((builder.table.snapshots[0].snapshot_id,))]))
+    builder.table.commit(Publish(wap_id="w"))
+    assert ids(builder) == [1, 2, 3, 9]

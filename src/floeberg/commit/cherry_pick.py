@@ -39,6 +39,7 @@ class CherryPick:
         if source.parent_snapshot_id == head_id:
             return snapshot_updates(base, source, self.target)[1:]
         added = _files_of(source, base, workspace, EntryStatus.ADDED)
+        _refuse_live(base, source, head, added, workspace)
         summary = {SOURCE_SNAPSHOT_ID: str(source.snapshot_id), **self.target.summary}
         if wap_id := source.summary.get(WAP_ID):
             summary[PUBLISHED_WAP_ID] = wap_id
@@ -110,19 +111,48 @@ def _files_of(source: Snapshot, base: TableMetadata, workspace: Workspace, statu
 
 def _refuse_published(base: TableMetadata, source: Snapshot, head_id: int | None, workspace: Workspace) -> None:
     wap_id = source.summary.get(WAP_ID)
+    oldest: Snapshot | None = None
     for ancestor in base.ancestors(head_id):
+        oldest = ancestor
         summary = ancestor.summary
         if ancestor.snapshot_id == source.snapshot_id:
-            reason = "it is in the branch's history already"
-        elif summary.get(SOURCE_SNAPSHOT_ID) == str(source.snapshot_id):
-            reason = f"snapshot {ancestor.snapshot_id} was picked from it already"
-        elif wap_id and wap_id in (summary.get(WAP_ID), summary.get(PUBLISHED_WAP_ID)):
-            reason = f"wap.id {wap_id!r} was published already, by snapshot {ancestor.snapshot_id}"
-        else:
-            continue
-        raise ValidationConflict(
-            f"table {workspace.identifier}: cannot cherry-pick snapshot {source.snapshot_id}: {reason}",
-            table=workspace.identifier,
-            snapshot_id=source.snapshot_id,
-            retry_can_help=False,
+            raise _refused(workspace, source, "it is in the branch's history already")
+        if summary.get(SOURCE_SNAPSHOT_ID) == str(source.snapshot_id):
+            raise _refused(workspace, source, f"snapshot {ancestor.snapshot_id} was picked from it already")
+        if wap_id and wap_id in (summary.get(WAP_ID), summary.get(PUBLISHED_WAP_ID)):
+            raise _refused(
+                workspace, source, f"wap.id {wap_id!r} was published already, by snapshot {ancestor.snapshot_id}"
+            )
+    # Sequence numbers grow along a history, so what expired before an ancestor of the source's age is older than it.
+    if oldest is not None and oldest.parent_snapshot_id is not None and oldest.sequence_number > source.sequence_number:
+        raise _refused(
+            workspace,
+            source,
+            f"the branch's history before snapshot {oldest.snapshot_id} was expired, and it may have been in it",
         )
+
+
+def _refuse_live(
+    base: TableMetadata, source: Snapshot, head: Snapshot | None, added: list[DataFile], workspace: Workspace
+) -> None:
+    """The last line of defence: a file that the branch has is not added once more."""
+    places = PartitionSet.of(added)
+    manifests = [
+        manifest
+        for manifest in ([] if head is None else workspace.manifests(head, base))
+        if manifest.content is ManifestContent.DATA and places.may_be_in(manifest, base)
+    ]
+    paths = [file.file_path for file in added]
+    if found := [
+        entry.data_file.file_path for entry in workspace.find(manifests, base, column="file_path", values=paths)
+    ]:
+        raise _refused(workspace, source, f"its files are in the branch already: {', '.join(sorted(found)[:5])}")
+
+
+def _refused(workspace: Workspace, source: Snapshot, reason: str) -> ValidationConflict:
+    return ValidationConflict(
+        f"table {workspace.identifier}: cannot cherry-pick snapshot {source.snapshot_id}: {reason}",
+        table=workspace.identifier,
+        snapshot_id=source.snapshot_id,
+        retry_can_help=False,
+    )

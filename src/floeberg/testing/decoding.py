@@ -9,7 +9,7 @@ from typing import Final
 
 from floeberg.catalogs import filesystem_pointer, metadata_files
 from floeberg.commit import workspace
-from floeberg.testing import sim_reader
+from floeberg.testing import sim_catalogs, sim_reader
 
 _MOST: Final = 4096
 _PLACES: Final = (
@@ -19,6 +19,7 @@ _PLACES: Final = (
     (sim_reader, "read_manifest_list"),
     (metadata_files, "decode_metadata"),
     (filesystem_pointer, "decode_metadata"),
+    (sim_catalogs, "decode_metadata"),
 )
 
 
