@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs lock clean format api-update
+.PHONY: help setup demo test check bench docs lock clean format api-update interop-peers interop-java
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,25 @@ setup: $(STAMP) ## build .venv from the lock
 
 test: $(STAMP) ## run the tests
 	$(PYTEST) -n $(JOBS) --dist worksteal tests
+
+# Readers whose packages clash with ours live in environments of their own. `ready` says what was installed.
+PEERS          := .cache/peers
+PEER_core      := pyiceberg-core==0.11.0 datafusion>=54,<55 pyarrow
+PEER_java      := pyspark==4.1.1 pandas<3 pyarrow
+
+$(PEERS)/%/ready: Makefile
+	@echo "making the peer $* …"
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet $(foreach need,$(PEER_$*),"$(need)")
+	@touch $@
+
+interop-peers: $(STAMP) $(PEERS)/core/ready ## other readers open what we commit, in environments of their own
+	$(PYTEST) -m peers tests/interop
+
+interop-java: $(STAMP) ## the Java library opens what we commit and we what it commits (needs Java and Maven)
+	@if command -v mvn >/dev/null && command -v java >/dev/null; then $(MAKE) --no-print-directory $(PEERS)/java/ready; \
+	  else echo "SKIPPED: the Java library is fetched by Maven and runs on Java, and one of them is not installed here"; fi
+	$(PYTEST) -m java tests/interop
 
 check: $(STAMP) ## lint, types, layers, public API, docs
 	$(BIN)/ruff check .
