@@ -17,6 +17,7 @@ from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.staging import preview
 from floeberg.commit.table_changes import DEFINITION_CHANGES
+from floeberg.commit.written_under import WrittenUnder
 from floeberg.errors import FloebergError, InvalidInput
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.snapshots import Snapshot
@@ -107,7 +108,7 @@ class Transaction(RowWrites):
                 )
             )
         if planned.operation is not None:
-            self._operations.append(planned.operation)
+            self._operations += [WrittenUnder(start=self._state.metadata, planned=metadata), planned.operation]
             self._written.append(planned)
         return None
 
