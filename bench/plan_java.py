@@ -71,7 +71,8 @@ def java_command(table: Path, filter_name: str, files: int) -> list[str]:
     """The command that plans once cold and then warm; its processor time is that of the last warm plan. Raises SystemExit
     where Maven or Java is missing."""
     folder = Path(tempfile.gettempdir()) / "floeberg-bench-java"
-    if not (folder / "PlanBench.class").exists():
+    source = folder / "PlanBench.java"
+    if not (folder / "PlanBench.class").exists() or source.read_text() != _SOURCE:
         _build(folder)
     return ["java", "-cp", f"{folder}:{folder / 'lib'}/*", "PlanBench", str(table), filter_name, str(files)]
 

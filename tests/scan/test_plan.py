@@ -133,6 +133,16 @@ def test_a_second_plan_reads_nothing_whatever_its_filter_when_the_columns_are_kn
     assert not stores.calls
 
 
+def test_manifests_whose_frames_have_other_columns_in_the_cache_are_planned_together() -> None:
+    table = partitioned_table()
+    cache = FrameCache()
+    plan(table, cache=cache, where=col("id") > 110)
+    table.commit(Append(files=[data_file(table, "d4", partition=(4,), id=(400, 409))], merge=False))
+    assert len(plan(table, cache=cache)) == 10
+    assert names(table, plan(table, cache=cache, where=col("price") > 1.0)) == names(table, plan(table))
+    assert names(table, plan(table, cache=cache, where=col("id") > 309)) == ["d3-1", "d3-2", "d4"]
+
+
 def test_a_cache_stays_within_its_bound() -> None:
     table = partitioned_table()
     whole = FrameCache()

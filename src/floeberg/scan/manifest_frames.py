@@ -27,7 +27,7 @@ from floeberg.spec.partition_types import partition_type_of
 from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema
 from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.types import StructType
+from floeberg.spec.types import StructType, UnknownType
 
 T = TypeVar("T")
 StoreFor: TypeAlias = Callable[[str], Store]
@@ -212,14 +212,20 @@ def _naming(path: str, error: FormatError) -> FormatError:
 
 
 def joined(parts: Iterable[FilesOfSpec]) -> list[FilesOfSpec]:
-    """The files of each spec as one frame, in the order of first appearance."""
-    by_spec: dict[int, list[FilesOfSpec]] = {}
+    """The files of each spec as one frame, in the order of first appearance; as several, where a source column was
+    dropped and manifests store its partition values under different types."""
+    groups: dict[tuple[int, str], list[FilesOfSpec]] = {}
     for part in parts:
-        by_spec.setdefault(part.spec.spec_id, []).append(part)
+        stored = str(part.frame.schema["partition"]) if _has_unknown(part.partition_type) else ""
+        groups.setdefault((part.spec.spec_id, stored), []).append(part)
     return [
         FilesOfSpec(group[0].spec, group[0].partition_type, pl.concat([part.frame for part in group]))
-        for group in by_spec.values()
+        for group in groups.values()
     ]
+
+
+def _has_unknown(partition_type: StructType) -> bool:
+    return any(isinstance(member.type, UnknownType) for member in partition_type)
 
 
 def _only(frame: pl.DataFrame, columns: frozenset[str]) -> pl.DataFrame:

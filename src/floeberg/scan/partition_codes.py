@@ -22,24 +22,44 @@ class PartitionCodes:
     """Numbers for the partitions of some files. Other files get the number of their partition, null when it has none."""
 
     def __init__(self, parts: Sequence[FilesOfSpec]) -> None:
-        self._tables: dict[int, pl.DataFrame] = {}
+        self._tables: dict[int, list[pl.DataFrame]] = {}
         taken = 0
         for part in parts:
             keys = _keys(part.frame).unique(maintain_order=True)
             count = keys.height if keys.width else 1
             numbers = pl.Series(CODE, np.arange(taken, taken + count, dtype=np.int64))
             taken += count
-            self._tables[part.spec.spec_id] = keys.with_columns(numbers) if keys.width else numbers.to_frame()
+            table = keys.with_columns(numbers) if keys.width else numbers.to_frame()
+            self._tables.setdefault(part.spec.spec_id, []).append(table)
 
     def of(self, part: FilesOfSpec) -> pl.Series:
         """The numbers of the files' partitions, in their order."""
-        table = self._tables.get(part.spec.spec_id)
-        if table is None:
-            return pl.Series(CODE, [None], dtype=pl.Int64).new_from_index(0, part.frame.height)
         keys = _keys(part.frame)
-        if not keys.width:
-            return table.get_column(CODE).new_from_index(0, part.frame.height)
-        return keys.join(table, on=keys.columns, how="left", nulls_equal=True, maintain_order="left").get_column(CODE)
+        for table in self._tables.get(part.spec.spec_id, ()):
+            if not keys.width:
+                return table.get_column(CODE).new_from_index(0, part.frame.height)
+            dtypes = _shared_dtypes(keys, table)
+            if dtypes is not None:
+                found = keys.cast(dtypes).join(
+                    table.cast(dtypes), on=keys.columns, how="left", nulls_equal=True, maintain_order="left"
+                )
+                return found.get_column(CODE)
+        return pl.Series(CODE, [None], dtype=pl.Int64).new_from_index(0, part.frame.height)
+
+
+def _shared_dtypes(keys: pl.DataFrame, table: pl.DataFrame) -> pl.Schema | None:
+    """The dtypes that both have; None when they differ. Where a source column was dropped, only the manifests say how its
+    values are stored, and one that has none but nulls may not."""
+    dtypes = pl.Schema()
+    for name in keys.columns:
+        own, other = keys.schema[name], table.schema[name]
+        if pl.Null in (own, other):
+            dtypes[name] = other if own == pl.Null else own
+        elif own == other:
+            dtypes[name] = own
+        else:
+            return None
+    return dtypes
 
 
 def _keys(frame: pl.DataFrame) -> pl.DataFrame:
