@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
 from floeberg.commit.partitions import PartitionKey, partition_key
 from floeberg.expr.bind import bind
 from floeberg.expr.manifest_eval import summaries_may_match
@@ -9,13 +13,15 @@ from floeberg.expr.metrics_eval import may_contain_match, must_all_match
 from floeberg.expr.nodes import Expression
 from floeberg.expr.projection import inclusive_projection
 from floeberg.expr.residual import Residuals
-from floeberg.spec.data_file import DataFile, ManifestFile
+from floeberg.spec.data_file import DataFile, FileContent, ManifestFile
 from floeberg.spec.metadata import TableMetadata
+
+V = TypeVar("V")
 
 
 class FileMatcher:
     """Tests files of any spec of a table against one expression over rows: first by their partition, then what is left
-    of the expression by their metrics."""
+    of the expression by their metrics. A delete file stands for the rows that it deletes."""
 
     def __init__(self, metadata: TableMetadata, expression: Expression, *, case_sensitive: bool = True) -> None:
         self._metadata = metadata
@@ -27,11 +33,11 @@ class FileMatcher:
 
     def may_match(self, file: DataFile) -> bool:
         """False only when no row of the file can match."""
-        return may_contain_match(self._residual(file), file)
+        return may_contain_match(self._residual(file), _as_deleted_rows(file))
 
     def must_match(self, file: DataFile) -> bool:
         """True only when every row of the file matches."""
-        return must_all_match(self._residual(file), file)
+        return must_all_match(self._residual(file), _as_deleted_rows(file))
 
     def may_be_in(self, manifest: ManifestFile) -> bool:
         """False only when the partition summaries prove that no file of the manifest can match."""
@@ -52,3 +58,22 @@ class FileMatcher:
                 self._residuals[file.spec_id] = residuals
             found = self._by_partition[key] = residuals.of_partition(file.partition)
         return found
+
+
+def _as_deleted_rows(file: DataFile) -> DataFile:
+    """Equality deletes without the metrics of columns that are no keys: rows go whatever those hold in the delete file."""
+    if file.content is not FileContent.EQUALITY_DELETES:
+        return file
+    keys = frozenset(file.equality_ids or ())
+    return replace(
+        file,
+        value_counts=_only(keys, file.value_counts),
+        null_value_counts=_only(keys, file.null_value_counts),
+        nan_value_counts=_only(keys, file.nan_value_counts),
+        lower_bounds=_only(keys, file.lower_bounds),
+        upper_bounds=_only(keys, file.upper_bounds),
+    )
+
+
+def _only(keys: frozenset[int], metrics: Mapping[int, V] | None) -> dict[int, V] | None:
+    return None if metrics is None else {key: value for key, value in metrics.items() if key in keys}
