@@ -32,9 +32,16 @@ def arrow_rows(table: Table, **scan: Any) -> list[str]:
 
 
 def as_text(table: pa.Table) -> list[str]:
-    columns = [[_text(value) for value in column.to_pylist(maps_as_pydicts=None)] for column in table.columns]
+    columns = [[_text(value) for value in _plain(column).to_pylist(maps_as_pydicts=None)] for column in table.columns]
     rows: Sequence[tuple[str, ...]] = list(zip(*columns, strict=True)) if columns else []
     return sorted("|".join(row) for row in rows)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates and times as numbers: Python's have years 1 to 9999 only."""
+    if pa.types.is_date(column.type):
+        return column.cast(pa.int32())
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,8 @@
 
 Spark matches columns by field id, but pushes filters down by name: a file in which another field has the column's name
 would be skipped by that field's statistics, and rows would be lost. So a name is used only where no schema of the table
-ever gave it, at the same place, to another field.
+ever gave it, at the same place, to another field. And where Spark reads only a part of a struct, it forgets field ids of
+the struct, and of all within a list: nested columns are read by Spark only if nothing in them was ever renamed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,15 @@ def unsafe_ids(metadata: TableMetadata) -> frozenset[int] | None:
             if any(len(meant[name.lower()]) > 1 for _, name in walk_fields([top])):
                 unsafe.add(top.field_id)
     return frozenset(unsafe)
+
+
+def renamed_ids(metadata: TableMetadata) -> frozenset[int]:
+    """The ids of fields, at any depth, that had another name or place in some schema of the table."""
+    names: dict[int, set[str]] = {}
+    for schema in metadata.schemas:
+        for field, name in walk_fields(schema.fields):
+            names.setdefault(field.field_id, set()).add(name)
+    return frozenset(field_id for field_id, known in names.items() if len(known) > 1)
 
 
 def changed_types(metadata: TableMetadata) -> frozenset[int]:

@@ -12,7 +12,7 @@ from floeberg.arrow.read_parquet import open_parquet
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.compiled_columns import CompiledColumn, compiled_column
 from floeberg.spark.read.equality_deletes import can_join
-from floeberg.spark.read.field_names import changed_types, unsafe_ids
+from floeberg.spark.read.field_names import changed_types, renamed_ids, unsafe_ids
 from floeberg.spark.read.metadata_columns import COMPUTED, LINEAGE
 from floeberg.spark.read.parquet_scan import PlacedTask
 from floeberg.spark.read.spark_paths import hadoop_scheme, is_hidden
@@ -20,7 +20,8 @@ from floeberg.spark.read.worker import TableFiles
 from floeberg.spec.data_file import FileFormat
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.metadata_columns import IS_DELETED
-from floeberg.spec.schema import Schema
+from floeberg.spec.schema import Schema, walk_fields
+from floeberg.spec.types import NestedField
 from floeberg.storage.location import parse
 
 SPARK_METADATA = "_metadata"
@@ -48,14 +49,21 @@ class ColumnChoice:
     def __init__(self, metadata: TableMetadata, schema: Schema) -> None:
         self._unsafe = unsafe_ids(metadata)
         self._changed = changed_types(metadata)
+        self._renamed = renamed_ids(metadata)
         lowered = [field.name.lower() for field in schema.fields]
         self._twice = {field.field_id for field in schema.fields if lowered.count(field.name.lower()) > 1}
         self._schema = schema
 
-    def column(self, column: Any) -> CompiledColumn | None:
+    def column(self, column: NestedField) -> CompiledColumn | None:
+        """How Spark is asked for a column; None where only the Arrow engine can read it."""
         trusted = self._unsafe is not None and column.field_id not in self._unsafe
         own_name = trusted and column.field_id not in self._twice and column.field_id not in LINEAGE
+        if column.type.is_nested and not (own_name and self._is_never_renamed(column)):
+            return None
         return compiled_column(column, own_name=own_name, changed=self._changed)
+
+    def _is_never_renamed(self, column: NestedField) -> bool:
+        return all(field.field_id not in self._renamed for field, _ in walk_fields([column]))
 
     def why_not(self, projection: Schema) -> str | None:
         """Why these columns cannot be read by Spark's reader; None if they can."""
