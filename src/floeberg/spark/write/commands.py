@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import types as st
+
 from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.append import Append
 from floeberg.commit.commit import Committed, commit_operations
@@ -13,29 +15,34 @@ from floeberg.commit.isolation import IsolationLevel, ReadView
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.replace_partitions import ReplacePartitions
+from floeberg.commit.staging import preview
 from floeberg.commit.table_changes import ChangeSchema
-from floeberg.errors import FloebergError, InvalidInput
+from floeberg.errors import FloebergError, InvalidInput, NotFound
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.types import iceberg_schema_of
+from floeberg.spark.write import destination as destinations
 from floeberg.spark.write.align import Alignment, aligned
+from floeberg.spark.write.destination import destination, refuse_encrypted
+from floeberg.spark.write.engine import engine_summary
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.options import WriteOptions, write_options
+from floeberg.spark.write.same_schema import SchemaStays
 from floeberg.spec.data_file import DataFile
 from floeberg.storage.registry import Stores
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-WAP_ENABLED: Final = "write.wap.enabled"
-WAP_ID: Final = "wap.id"
+WAP_ENABLED: Final = destinations.WAP_ENABLED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """A DataFrame on its way into a table."""
+    """A DataFrame on its way into a table. `stores` are those of the table's pointer by default; the session's settings
+    for write-audit-publish count whether or not `wap_id` is given."""
 
     table: LoadedTable
-    stores: Stores
+    stores: Stores | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     branch: str | None = None
     wap_id: str | None = None
@@ -75,48 +82,62 @@ MakeOperation = Callable[[list[DataFile], Target, ReadView | None], Operation | 
 
 
 def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | None:
-    table = write.table
-    options = write_options(table.state.metadata, write.options, branch=write.branch)
+    base = write.table
+    refuse_encrypted(base.state.metadata)
+    options = write_options(base.state.metadata, write.options, branch=write.branch)
+    where = destination(frame.sparkSession, base.state.metadata, branch=_branch(write, options))
+    first: list[Operation] = [*where.first]
+    table = base
     if options.merge_schema:
-        table = _merged(frame, write)
-    alignment = Alignment(
-        table=table.state.identifier,
-        schema=table.state.metadata.current_schema,
-        by_name=write.by_name,
-        case_sensitive=write.case_sensitive,
-        given=write.columns,
+        table, changes = _merged(frame, write)
+        first += changes
+        options = write_options(table.state.metadata, write.options, branch=write.branch)
+    rows = aligned(
+        frame,
+        Alignment(
+            table=table.state.identifier,
+            schema=table.state.metadata.current_schema,
+            by_name=write.by_name,
+            case_sensitive=write.case_sensitive,
+            given=write.columns,
+        ),
     )
-    rows = aligned(frame, alignment)
     files = write_data_files(rows, table, stores=write.stores, options=options)
-    operation = make(files, _target(write, options, table), _view(options, table))
-    if operation is None:
+    operation = make(files, where.target(dict(options.summary)), _view(options, table))
+    operations = [*first, *([] if operation is None else [operation])]
+    if not operations:
         return None
+    summary = {**engine_summary(frame.sparkSession), **write.engine_summary}
     try:
-        return commit_operations(table.pointer, table.state, [operation], engine_summary=write.engine_summary)
+        return commit_operations(base.pointer, base.state, operations, engine_summary=summary)
     except FloebergError as error:
-        if error.cleanup_safe or isinstance(error, InvalidInput):
+        if error.cleanup_safe or isinstance(error, InvalidInput | NotFound):
             for file in files:
-                table.pointer.store_for(file.file_path).delete(file.file_path)
+                base.pointer.store_for(file.file_path).delete(file.file_path)
         raise
 
 
-def _merged(frame: DataFrame, write: Write) -> LoadedTable:
-    """Adds the frame's new columns to the table first (mergeSchema)."""
-    wanted = iceberg_schema_of(frame.schema)
+def _branch(write: Write, options: WriteOptions) -> str | None:
+    """The branch that the write itself names, if any."""
+    named = write.branch is not None or any(key.lower() == "branch" for key in write.options)
+    return options.branch if named else None
+
+
+def _merged(frame: DataFrame, write: Write) -> tuple[LoadedTable, list[Operation]]:
+    """The table with the frame's new columns (mergeSchema), and the operations that add them in the commit of the rows."""
+    metadata = write.table.state.metadata
+    wanted = iceberg_schema_of(_as_optional(frame.schema))
     change = ChangeSchema(edit=lambda update: update.union_by_name(wanted), case_sensitive=write.case_sensitive)
-    committed = commit_operations(write.table.pointer, write.table.state, [change])
-    return replace(write.table, state=committed.state)
+    planned = preview(metadata, [change])
+    if planned.current_schema.same_columns(metadata.current_schema):
+        return write.table, []
+    state = replace(write.table.state, metadata=planned)
+    return LoadedTable(write.table.pointer, state), [change, SchemaStays(planned.current_schema)]
 
 
-def _target(write: Write, options: WriteOptions, table: LoadedTable) -> Target:
-    summary = dict(options.summary)
-    staged = False
-    if write.wap_id is not None:
-        if table.state.metadata.properties.get(WAP_ENABLED, "false").lower() != "true":
-            raise InvalidInput(f"table {table.state.identifier}: spark.wap.id is set, and {WAP_ENABLED} is not true")
-        summary[WAP_ID] = write.wap_id
-        staged = True
-    return Target(branch=options.branch, stage_only=staged, summary=summary)
+def _as_optional(schema: st.StructType) -> st.StructType:
+    """New columns are optional: rows that are there already have none."""
+    return st.StructType([st.StructField(field.name, field.dataType, True, field.metadata) for field in schema.fields])
 
 
 def _view(options: WriteOptions, table: LoadedTable) -> ReadView | None:

@@ -3,6 +3,7 @@ descriptions of the files come back. Only what a successful task reported is eve
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -10,12 +11,15 @@ from uuid import UUID
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 
 from floeberg.arrow.locations import DataLocations
 from floeberg.arrow.write import RollingWriter
 from floeberg.arrow.write_properties import write_properties
 from floeberg.catalogs.base import LoadedTable
+from floeberg.errors import InvalidInput
 from floeberg.files.data_file_wire import decode_data_file, encode_data_file
+from floeberg.spark.read.worker_check import check_workers
 from floeberg.spark.worker_stores import WorkerStores, worker_stores
 from floeberg.spark.write.distribution import distributed
 from floeberg.spark.write.options import WriteOptions
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 RESULT_SCHEMA: Final = "file binary"
+_WORKER_ERROR: Final = re.compile(r"floeberg\.errors\.InvalidInput: (.+)")
 _RESULT: Final = pa.schema([pa.field("file", pa.binary())])
 
 
@@ -78,22 +83,25 @@ def write_data_files(
     frame: DataFrame,
     table: LoadedTable,
     *,
-    stores: Stores,
+    stores: Stores | None = None,
     options: WriteOptions,
     schema: Schema | None = None,
 ) -> list[DataFile]:
     """Writes the rows of an aligned DataFrame as data files of a table and describes them. Nothing is committed.
 
-    `schema` is the table's by default; with row lineage, rows keep the ids that they come with.
+    `schema` is the table's by default; with row lineage, rows keep the ids that they come with. `stores` are those of the
+    table's pointer by default. Raises InvalidInput when a value does not fit its column, UnsupportedFeature when the
+    workers lack what they need or cannot reach the table's store.
     """
     metadata = table.state.metadata
     own = schema or metadata.current_schema
+    check_workers(frame.sparkSession)
     spec = metadata.spec(options.spec_id)
     order = metadata.default_sort_order
     rows = distributed(frame, schema=own, spec=spec, order=order, mode=options.distribution, fanout=options.fanout)
     partition_type = partition_type_of(metadata, spec.spec_id)
     task = WriterTask(
-        stores=worker_stores(stores, location=metadata.location),
+        stores=worker_stores(stores or table.pointer.stores, location=metadata.location),
         location=metadata.location,
         schema=own,
         spec=spec,
@@ -103,8 +111,20 @@ def write_data_files(
         write_id=table.pointer.effects.ids.uuid(),
         clustered=not options.fanout,
     )
-    results: list[Any] = rows.mapInArrow(task, RESULT_SCHEMA).collect()
+    results = _collected(rows.mapInArrow(task, RESULT_SCHEMA), table)
     return [decode_data_file(bytes(row.file), partition_type) for row in results]
+
+
+def _collected(frame: DataFrame, table: LoadedTable) -> list[Any]:
+    """Runs the job. What a worker found wrong with the rows comes back as the error that it raised there."""
+    try:
+        rows: list[Any] = frame.collect()
+        return rows
+    except PySparkException as error:
+        found = _WORKER_ERROR.search(str(error))
+        if found is None:
+            raise
+        raise InvalidInput(f"table {table.state.identifier}: {found[1].strip()}") from error
 
 
 def _sorted_as(file: DataFile, order: SortOrder) -> DataFile:

@@ -1,0 +1,53 @@
+"""DELETE FROM: by metadata alone where whole files match, else by the rows for which the condition is true."""
+
+from __future__ import annotations
+
+from floeberg.commit.commit import Committed
+from floeberg.expr.metrics_eval import must_all_match
+from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.dml.positions import RowKind, Touched, touched_rows
+from floeberg.spark.dml.row_change import PlannedChange, carry_out
+from floeberg.spark.dml.statement_text import StatementText
+from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
+from floeberg.spark.execution import Execution
+from floeberg.spark.sql.dml_statements import Delete
+from floeberg.spec.metadata_columns import FILE_PATH, ROW_POSITION
+
+
+def delete_from(execution: Execution, statement: Delete) -> Committed | None:
+    """Deletes the rows for which the condition is true; where it is null a row stays. None when there are none.
+
+    Raises TableNotFound, InvalidInput, Spark's own errors for the condition, ValidationConflict, CommitConflict.
+    """
+    target = changed_table(execution, statement.table, verb="delete", alias=statement.alias)
+    text = StatementText(execution, [(target.identifier, target.alias)])
+    condition = target_condition(target, text.cursor, statement.where)
+    tasks = target.plan(condition.weak if condition.exact is None else condition.exact)
+    whole = [task for task in tasks if condition.exact is not None and must_all_match(task.residual, task.data_file)]
+    named = {task.data_file.file_path for task in whole}
+    rest = [task for task in tasks if task.data_file.file_path not in named]
+    touched = _matching(target, text, statement, rest)
+    return carry_out(
+        target,
+        PlannedChange(
+            tasks=rest,
+            condition=condition.weak,
+            whole=whole,
+            positions=touched.positions,
+            deleted=touched.deleted,
+        ),
+    )
+
+
+def _matching(target: ChangedTable, text: StatementText, statement: Delete, tasks: list[FileScanTask]) -> Touched:
+    """The rows of the files that are left; a condition is looked at even when no file is, so that errors in it show."""
+    if not tasks and (statement.where is None or target.chosen.snapshot is not None):
+        return Touched()
+    alias = target.alias_text
+    where = "" if statement.where is None else f"WHERE {text.expression(statement.where)}"
+    query = (
+        f"{text.verbatim(statement.ctes)} SELECT {int(RowKind.DELETE)} AS kind, {alias}.{FILE_PATH.name}, "
+        f"{alias}.{ROW_POSITION.name} FROM {{floeberg_target}} AS {alias} {where}"
+    )
+    frame = text.frame(query, floeberg_target=target.rows(tasks))
+    return touched_rows(frame) if tasks else Touched()

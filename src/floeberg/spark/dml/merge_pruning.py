@@ -1,0 +1,198 @@
+"""What a MERGE's source says of the rows that it can match: ranges and lists of keys, so that few files are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F
+from pyspark.sql import types as st
+
+from floeberg.expr.literals import Literal, Temporal
+from floeberg.expr.nodes import FALSE, TRUE, Expression, Op, Predicate, Reference, and_
+from floeberg.spark.dml.assignments import TargetColumns
+from floeberg.spark.sql.cursor import Cursor
+from floeberg.spark.sql.lexer import Kind, Token
+from floeberg.spark.sql.statements import Span
+from floeberg.spark.types import spark_type
+from floeberg.spec.schema import Schema
+from floeberg.spec.types import DateType, IntegerType, LongType, NestedField, StringType, TimestamptzType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+MAX_LISTED_KEYS: Final = 1_000
+_EQUAL: Final = ("=", "==")
+_KEY_TYPES: Final = (IntegerType, LongType, StringType, DateType, TimestamptzType)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """`target = source` in a MERGE's condition: a column of the table, and one of the source."""
+
+    field: NestedField
+    source: str
+
+
+def key_pairs(
+    cursor: Cursor, span: Span, columns: TargetColumns, source: st.StructType, *, source_alias: str | None
+) -> list[KeyPair]:
+    """The equalities between a column of each side that must all hold for a match, where both are of one type, so that
+    nothing is coerced."""
+    tokens = [token for token in cursor.tokens if span.start <= token.start and token.end <= span.end]
+    pairs = []
+    for piece in _conjuncts(tokens):
+        sides = _sides(piece, cursor)
+        if sides is None:
+            continue
+        for own, other in (sides, sides[::-1]):
+            pair = _pair(own, other, columns, source, source_alias)
+            if pair is not None:
+                pairs.append(pair)
+                break
+    return pairs
+
+
+def _conjuncts(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The parts between the ANDs at the top; nothing when an OR stands there."""
+    depth = 0
+    pieces: list[list[Token]] = [[]]
+    between = False
+    for token in tokens:
+        if token.upper in ("(", "[", "CASE"):
+            depth += 1
+        elif token.upper in (")", "]", "END"):
+            depth -= 1
+        elif depth == 0 and token.upper in ("OR", "||", "|"):
+            return []
+        elif depth == 0 and token.upper == "BETWEEN":
+            between = True
+        elif depth == 0 and token.upper == "AND":
+            if between:
+                between = False  # belongs to BETWEEN: what follows is no part of its own
+            else:
+                pieces.append([])
+                continue
+        pieces[-1].append(token)
+    return pieces
+
+
+def _sides(piece: Sequence[Token], cursor: Cursor) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    at = [number for number, token in enumerate(piece) if token.upper in _EQUAL]
+    if len(at) != 1:
+        return None
+    left, right = _path(piece[: at[0]], cursor), _path(piece[at[0] + 1 :], cursor)
+    return None if left is None or right is None else (left, right)
+
+
+def _path(tokens: Sequence[Token], cursor: Cursor) -> tuple[str, ...] | None:
+    """The parts of a column's name, if that is all that the tokens are."""
+    if len(tokens) % 2 == 0 or any(token.upper != "." for token in tokens[1::2]):
+        return None
+    if not all(token.is_name for token in tokens[::2]):
+        return None
+    return tuple(_name(token, cursor) for token in tokens[::2])
+
+
+def _name(token: Token, cursor: Cursor) -> str:
+    text = cursor.text(token)
+    return text[1:-1].replace("``", "`") if token.kind is Kind.QUOTED else text
+
+
+def _pair(
+    own: tuple[str, ...],
+    other: tuple[str, ...],
+    columns: TargetColumns,
+    source: st.StructType,
+    source_alias: str | None,
+) -> KeyPair | None:
+    field = _target_field(own, columns, source)
+    name = _source_column(other, columns, source, source_alias)
+    if field is None or name is None:
+        return None
+    types = [column.dataType for column in source.fields if column.name.lower() == name.lower()]
+    return KeyPair(field, name) if len(types) == 1 and _can_list(field, types[0]) else None
+
+
+def _can_list(field: NestedField, data_type: st.DataType) -> bool:
+    """Whether values of the source are those of the column: another collation has another equality, and types that Spark
+    has no type for are shown in another form."""
+    same = data_type == spark_type(field.type)
+    return same and isinstance(field.type, _KEY_TYPES)
+
+
+def _target_field(path: tuple[str, ...], columns: TargetColumns, source: st.StructType) -> NestedField | None:
+    """A top-level column of the table, said to be of the table."""
+    if len(path) == 2 and path[0].lower() == columns.alias.lower():
+        name = path[1]
+    elif len(path) == 1 and all(column.name.lower() != path[0].lower() for column in source.fields):
+        name = path[0]
+    else:
+        return None
+    found = [field for field in columns.schema.fields if field.name.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def _source_column(
+    path: tuple[str, ...], columns: TargetColumns, source: st.StructType, alias: str | None
+) -> str | None:
+    if len(path) == 2 and alias is not None and path[0].lower() == alias.lower():
+        return path[1]
+    if len(path) == 1 and all(field.name.lower() != path[0].lower() for field in columns.schema.fields):
+        return path[0]
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKeys:
+    """How many rows a source has, and what its keys say of the rows that it can match."""
+
+    rows: int
+    condition: Expression
+
+
+def source_keys(source: DataFrame, pairs: Sequence[KeyPair], schema: Schema) -> SourceKeys:
+    """Looks at the source, which must be one that gives the same rows each time."""
+    items: list[Column] = [F.count(F.lit(1))]
+    for pair in pairs:
+        column = _physical(source, pair)
+        items += [F.min(column), F.max(column), F.approx_count_distinct(column)]
+    first = source.agg(*[item.alias(f"a{number}") for number, item in enumerate(items)]).collect()[0]
+    if not first[0]:
+        return SourceKeys(0, FALSE)
+    conditions = []
+    for number, pair in enumerate(pairs):
+        low, high, distinct = first[1 + 3 * number : 4 + 3 * number]
+        conditions.append(_condition(source, pair, low, high, distinct, schema))
+    return SourceKeys(first[0], and_(*conditions) if conditions else TRUE)
+
+
+def _condition(source: DataFrame, pair: KeyPair, low: Any, high: Any, distinct: int, schema: Schema) -> Expression:
+    if low is None:
+        return FALSE  # every key is null, and null equals nothing
+    reference = Reference(schema.names[pair.field.field_id])
+    if distinct <= MAX_LISTED_KEYS // 2:
+        keys = source.select(_physical(source, pair).alias("key")).distinct().limit(MAX_LISTED_KEYS + 2)
+        values = [row[0] for row in keys.collect() if row[0] is not None]
+        if len(values) <= MAX_LISTED_KEYS:
+            return Predicate(Op.IN, reference, tuple(_literal(value, pair.field) for value in values))
+    return and_(
+        Predicate(Op.GT_EQ, reference, (_literal(low, pair.field),)),
+        Predicate(Op.LT_EQ, reference, (_literal(high, pair.field),)),
+    )
+
+
+def _physical(source: DataFrame, pair: KeyPair) -> Column:
+    """The key as a number or text: Python's own dates and times have another range and zone."""
+    column = source[pair.source]
+    if isinstance(pair.field.type, DateType):
+        return F.unix_date(column)
+    return F.unix_micros(column) if isinstance(pair.field.type, TimestamptzType) else column
+
+
+def _literal(value: Any, field: NestedField) -> Literal:
+    if isinstance(field.type, DateType | TimestamptzType):
+        return Temporal(field.type, int(value))
+    literal: Literal = value
+    return literal

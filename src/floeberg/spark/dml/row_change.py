@@ -1,0 +1,177 @@
+"""A change of rows carried out: files written by Spark's workers, deletes written here, and one commit of all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from pyroaring import BitMap64
+from pyspark.sql import functions as F
+
+from floeberg.arrow.row_level import RowChange
+from floeberg.arrow.table_writer import TableWriter
+from floeberg.commit.commit import Committed, commit_operations
+from floeberg.commit.operation import Operation
+from floeberg.commit.overwrite import Overwrite
+from floeberg.commit.row_delta import RowDelta
+from floeberg.errors import FloebergError, InvalidInput
+from floeberg.expr.nodes import TRUE, Expression
+from floeberg.files.deletion_vector import encode_deletion_vector
+from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.dml.delete_writing import write_deletes
+from floeberg.spark.dml.target import ChangedTable
+from floeberg.spark.dml.target_scan import kept_rows
+from floeberg.spark.read.arrow_scan import table_files
+from floeberg.spark.write.engine import engine_summary
+from floeberg.spark.write.job import write_data_files
+from floeberg.spark.write.options import DistributionMode
+from floeberg.spec.data_file import DataFile, FileContent
+from floeberg.spec.metadata_columns import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ROWS_PER_TASK: Final = 250_000
+"""Without a shuffle, fewer rows than this for each task would only make small files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedChange:
+    """What a statement comes to. `new_rows` has the table's columns, and `_row_id` where it has lineage: the replaced rows
+    as they will be, and inserted ones, whose id is null."""
+
+    tasks: Sequence[FileScanTask] = ()
+    condition: Expression = TRUE
+    whole: Sequence[FileScanTask] = ()
+    """Files all of whose rows go, known from metadata."""
+    positions: Mapping[str, BitMap64] = field(default_factory=dict)
+    deleted: int = 0
+    updated: int = 0
+    new_rows: DataFrame | None = None
+    expected_rows: int | None = None
+    """How many rows `new_rows` has, where that is known."""
+
+
+def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
+    """Writes and commits. None when there is nothing to do. What was written is removed when the commit is proved to have
+    failed. Raises ValidationConflict, CommitConflict, CommitUnknown."""
+    metadata = target.metadata
+    pointer = target.table.pointer
+    writer = TableWriter(metadata, pointer.store_for, pointer.effects.ids.uuid())
+    written: list[DataFile] = []
+    try:
+        change = _write(target, planned, writer, written)
+        if change.is_empty and not target.first:
+            return None
+        operations = [*target.first, *_operations(target, change, planned.condition)]
+        return commit_operations(pointer, target.base, operations, engine_summary=engine_summary(target.spark))
+    except BaseException as error:
+        if not isinstance(error, FloebergError) or error.cleanup_safe or isinstance(error, InvalidInput):
+            _remove(target, writer, written)
+        raise
+
+
+def _remove(target: ChangedTable, writer: TableWriter, written: Sequence[DataFile]) -> None:
+    writer.discard()
+    for file in written:
+        target.table.pointer.store_for(file.file_path).delete(file.file_path)
+
+
+def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, written: list[DataFile]) -> RowChange:
+    change = RowChange()
+    for task in planned.whole:
+        change.removed_data.append(task.data_file)
+        change.counts.delete(None if task.deletes else task.data_file.record_count)
+    touched = [task for task in planned.tasks if task.data_file.file_path in planned.positions]
+    frame = planned.new_rows
+    change.counts.delete(planned.deleted)
+    change.counts.updated = planned.updated
+    if target.in_place:
+        write_deletes(target, touched, planned.positions, writer=writer, change=change)
+    elif touched:
+        change.removed_data += [task.data_file for task in touched]
+        kept = _kept(target, touched, planned.positions)
+        frame = kept if frame is None else kept.unionByName(_with_age(target, frame))
+    if frame is not None:
+        written += _write_rows(target, frame, planned, touched)
+        change.added += written
+        copied_from = () if target.in_place else touched
+        _count(target, change, planned, written, copied_from=copied_from)
+    return change
+
+
+def _kept(target: ChangedTable, tasks: Sequence[FileScanTask], positions: Mapping[str, BitMap64]) -> DataFrame:
+    encoded = {path: encode_deletion_vector(found) for path, found in positions.items()}
+    return kept_rows(
+        target.spark, target.table, tasks, target.schema, projection=target.written_schema, touched=encoded
+    )
+
+
+def _with_age(target: ChangedTable, frame: DataFrame) -> DataFrame:
+    """A changed row's age is its commit's, which is written as null."""
+    if not target.has_lineage or LAST_UPDATED_SEQUENCE_NUMBER.name in frame.columns:
+        return frame
+    return frame.withColumn(LAST_UPDATED_SEQUENCE_NUMBER.name, F.lit(None).cast("bigint"))
+
+
+def _write_rows(
+    target: ChangedTable, frame: DataFrame, planned: PlannedChange, touched: Sequence[FileScanTask]
+) -> list[DataFile]:
+    options = target.write_options
+    rows = _with_age(target, frame)
+    expected = planned.expected_rows
+    if expected is not None and options.distribution is DistributionMode.NONE:
+        if not target.in_place:
+            expected += sum(task.data_file.record_count for task in touched)
+        rows = rows.coalesce(1 + expected // _ROWS_PER_TASK)
+    return write_data_files(rows, target.table, options=options, schema=target.written_schema)
+
+
+def _count(
+    target: ChangedTable,
+    change: RowChange,
+    planned: PlannedChange,
+    written: Sequence[DataFile],
+    *,
+    copied_from: Sequence[FileScanTask],
+) -> None:
+    """Rows inserted and copied, from what was written, because the rows are made only once. Not told where equality
+    deletes leave it open how many rows a file had."""
+    rest = sum(file.record_count for file in written) - planned.updated
+    if planned.new_rows is None:
+        change.counts.copied = rest
+    elif not any(task.equality_deletes for task in copied_from):
+        reader = table_files(target.table, target.schema).reader()
+        live = sum(reader.live_rows(replace(task, residual=TRUE)) for task in copied_from)
+        gone = sum(len(planned.positions[task.data_file.file_path]) for task in copied_from)
+        change.counts.copied = live - gone
+        change.counts.inserted = rest - change.counts.copied
+
+
+def _operations(target: ChangedTable, change: RowChange, condition: Expression) -> list[Operation]:
+    if change.is_empty:
+        return []
+    where = target.destination.target(change.counts.summary())
+    view = target.view(condition)
+    if (
+        change.removed_deletes
+        or not change.removed_data
+        or any(file.content is not FileContent.DATA for file in change.added)
+    ):
+        return [
+            RowDelta(
+                added=change.added,
+                removed_deletes=change.removed_deletes,
+                removed_data=change.removed_data,
+                referenced=change.referenced,
+                view=view,
+                target=where,
+            )
+        ]
+    return [Overwrite(added=change.added, removed=change.removed_data, view=view, target=where)]
+
+
+def new_row_columns(target: ChangedTable) -> list[str]:
+    """The columns that `new_rows` has, in their order."""
+    return [*(column.name for column in target.schema.fields), *((ROW_ID.name,) if target.has_lineage else ())]

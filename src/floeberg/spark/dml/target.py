@@ -1,0 +1,207 @@
+"""The table that DELETE, UPDATE or MERGE changes: pinned at one snapshot of one branch, and planned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from floeberg.arrow.row_level import RowLevelMode
+from floeberg.catalogs.base import LoadedTable
+from floeberg.commit.isolation import IsolationLevel, ReadView
+from floeberg.commit.operation import Operation
+from floeberg.commit.pointer import TableState
+from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.expr.bind import bind
+from floeberg.expr.nodes import TRUE, Expression
+from floeberg.scan.plan import plan_files
+from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.dml.target_scan import live_rows
+from floeberg.spark.execution import Execution
+from floeberg.spark.session import AttachedSession
+from floeberg.spark.sql.condition_parser import parse_condition
+from floeberg.spark.sql.conjuncts import condition_of_target
+from floeberg.spark.sql.cursor import Cursor
+from floeberg.spark.sql.lexer import quote_name
+from floeberg.spark.sql.names import Name, TableIdentifier
+from floeberg.spark.sql.predicates import AllOf, AnyOf, Condition
+from floeberg.spark.sql.references import double_braces
+from floeberg.spark.sql.statements import Span
+from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
+from floeberg.spark.write.destination import Destination, destination, refuse_encrypted
+from floeberg.spark.write.options import WriteOptions, write_options
+from floeberg.spec.lineage import MIN_FORMAT_VERSION
+from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION, with_row_lineage
+from floeberg.spec.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedTable:
+    """One change of one table. `verb` is delete, update or merge, as the names of the properties have it."""
+
+    session: AttachedSession
+    identifier: TableIdentifier
+    table: LoadedTable
+    verb: str
+    alias: str
+    destination: Destination
+    first: tuple[Operation, ...] = ()
+    """What the commit does before the change of rows: it makes the branch, or evolves the schema."""
+    base: TableState
+    """The table as the commit begins with it."""
+
+    @property
+    def alias_text(self) -> str:
+        """The alias in a query's template."""
+        return double_braces(quote_name(self.alias))
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.session.spark
+
+    @property
+    def name(self) -> str:
+        return self.base.identifier
+
+    @property
+    def metadata(self) -> TableMetadata:
+        return self.table.state.metadata
+
+    @property
+    def schema(self) -> Schema:
+        return self.metadata.current_schema
+
+    @property
+    def has_lineage(self) -> bool:
+        return self.metadata.format_version >= MIN_FORMAT_VERSION
+
+    @property
+    def written_schema(self) -> Schema:
+        """The columns of the files that a change writes: rows keep their ids where the table has lineage."""
+        return with_row_lineage(self.schema) if self.has_lineage else self.schema
+
+    @property
+    def case_sensitive(self) -> bool:
+        return self.session.setting("spark.sql.caseSensitive", "false") == "true"
+
+    @property
+    def chosen(self) -> Chosen:
+        """The snapshot that the change reads, under the schema that it writes."""
+        return replace(choose_snapshot(self.metadata, ref=self.destination.read_branch), schema=self.schema)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether rows are deleted beside their files; v1 has no delete files."""
+        name = f"write.{self.verb}.mode"
+        text = self.metadata.properties.get(name, RowLevelMode.COPY_ON_WRITE)
+        if text not in list(RowLevelMode):
+            raise InvalidInput(f"table property {name} is {' or '.join(RowLevelMode)}, not {text!r:.60}")
+        return text == RowLevelMode.MERGE_ON_READ and self.metadata.format_version > 1
+
+    @property
+    def write_options(self) -> WriteOptions:
+        name = f"write.{self.verb}.distribution-mode"
+        given = {"distribution-mode": self.metadata.properties.get(name, "hash")}
+        return write_options(self.metadata, given, branch=self.destination.branch)
+
+    def view(self, condition: Expression) -> ReadView:
+        """What the change read: concurrent changes of rows that may match it are conflicts."""
+        name = f"write.{self.verb}.isolation-level"
+        text = self.metadata.properties.get(name, IsolationLevel.SERIALIZABLE)
+        if text not in list(IsolationLevel):
+            raise InvalidInput(f"table property {name} is {' or '.join(IsolationLevel)}, not {text!r:.60}")
+        snapshot = self.chosen.snapshot
+        return ReadView(
+            starting_snapshot_id=None if snapshot is None else snapshot.snapshot_id,
+            conflict_filter=bind(condition, self.schema),
+            isolation=IsolationLevel(text),
+        )
+
+    def plan(self, condition: Expression) -> list[FileScanTask]:
+        """The files that may hold rows for which the condition is true, with their metrics."""
+        return list(
+            plan_files(
+                self.metadata,
+                self.chosen,
+                store_for=self.table.pointer.store_for,
+                where=condition,
+                with_metrics=True,
+                all_deletes=True,
+            )
+        )
+
+    def rows(self, tasks: Sequence[FileScanTask]) -> DataFrame:
+        """The live rows of files with their places, and their ids where the table has lineage."""
+        places = (FILE_PATH, ROW_POSITION, *((ROW_ID,) if self.has_lineage else ()))
+        return live_rows(self.spark, self.table, tasks, self.schema, Schema(*self.schema.fields, *places))
+
+
+def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | None) -> ChangedTable:
+    """The table that a statement names. Raises TableNotFound, InvalidInput for a view, snapshot, tag or metadata table,
+    UnsupportedFeature for an encrypted table."""
+    session = execution.session
+    resolved = execution.resolve(session.table_identifier(name.parts))
+    table = resolved.table
+    if table is None:
+        raise InvalidInput(f"{resolved.identifier} is a view; {verb.upper()} changes a table")
+    metadata = table.state.metadata
+    refuse_encrypted(metadata)
+    where = destination(session.spark, metadata, selector=resolved.selector)
+    if where.wap_id is not None:
+        raise UnsupportedFeature(
+            f"{verb.upper()} cannot be staged under spark.wap.id; use a branch (spark.wap.branch), and fast_forward after it"
+        )
+    return ChangedTable(
+        session=session,
+        identifier=resolved.identifier,
+        table=table,
+        verb=verb,
+        alias=alias or name.parts[-1 if resolved.selector is None else -2],
+        destination=where,
+        first=tuple(where.first),
+        base=table.state,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCondition:
+    """What a condition says of the target's rows: `weak` is true for every row that it is true for; `exact`, where there
+    is one, for no others."""
+
+    weak: Expression
+    exact: Expression | None
+
+
+def target_condition(
+    target: ChangedTable, cursor: Cursor, span: Span | None, *, others: Sequence[str] = ()
+) -> TargetCondition:
+    """The parts of a condition that speak of the target alone; without a condition, every row."""
+    if span is None:
+        return TargetCondition(TRUE, TRUE)
+    found = condition_of_target(cursor, span, target=target.identifier, alias=target.alias, others=others)
+    part = cursor.within(span.start, span.end)
+    whole = _leaves(parse_condition(part, 0, len(part.tokens) - 1))
+    session = target.session
+    rules = {
+        "ansi": session.setting("spark.sql.ansi.enabled", "true") == "true",
+        "session_time_zone": session.setting("spark.sql.session.timeZone", "UTC"),
+        "case_sensitive": target.case_sensitive,
+        "timestamp_ntz": session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
+    }
+    weak = to_expression(found, target.schema, **rules)  # type: ignore[arg-type]
+    exact = None
+    # Parts that cannot be read are left out of what was found: then nothing exact is known.
+    if sum(_leaves(each) for each in found) == whole:
+        exact = to_exact_expression(found, target.schema, **rules)  # type: ignore[arg-type]
+    return TargetCondition(weak, exact)
+
+
+def _leaves(condition: Condition) -> int:
+    if isinstance(condition, AllOf | AnyOf):
+        return sum(_leaves(child) for child in condition.children)
+    return 1

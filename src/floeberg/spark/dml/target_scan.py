@@ -1,0 +1,117 @@
+"""Rows of planned files as DataFrames for a change: the live ones with their places, and those that stay when others
+of their file are touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from floeberg.catalogs.base import LoadedTable
+from floeberg.expr.nodes import TRUE
+from floeberg.files.deletion_vector import decode_positions
+from floeberg.scan.splits import SplitOptions, group_tasks
+from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.read.arrow_scan import arrow_frame, table_files
+from floeberg.spark.read.arrow_values import spark_arrow_schema, to_spark
+from floeberg.spark.read.compiled_scan import CompiledScan
+from floeberg.spark.read.routes import ColumnChoice, route
+from floeberg.spark.read.worker import TableFiles
+from floeberg.spark.types import frame_field, frame_schema
+from floeberg.spec.metadata_columns import ROW_POSITION
+from floeberg.spec.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def live_rows(
+    spark: SparkSession, table: LoadedTable, tasks: Sequence[FileScanTask], schema: Schema, projection: Schema
+) -> DataFrame:
+    """The live rows of tasks as a DataFrame, by the ways in which every read goes."""
+    files = table_files(table, schema)
+    choice = ColumnChoice(table.state.metadata, schema)
+    routes = route(spark, [_lean(task) for task in tasks], files, projection=projection, columns=choice)
+    scan = CompiledScan(spark=spark, files=files, projection=projection, choice=choice)
+    frames: list[Any] = []
+    by_arrow = list(routes.by_arrow)
+    if routes.plain:
+        frames.append(scan.plain(routes.plain))
+    for placed, make in ((routes.with_positions, scan.with_positions), (routes.with_keys, scan.with_keys)):
+        found = make(placed) if placed else None
+        if found is not None:
+            frames.append(found)
+        else:
+            by_arrow += [one.task for one in placed]
+    if by_arrow:
+        splits = SplitOptions.of(table.state.metadata.properties)
+        frames.append(arrow_frame(spark, by_arrow, files, projection, splits=splits))
+    if not frames:
+        fields = [frame_field(field) for field in projection.fields]
+        frames = [spark.range(0).select(*(F.lit(None).cast(one.dataType).alias(one.name) for one in fields))]
+    whole: DataFrame = reduce(lambda one, other: one.union(other), frames)
+    return whole
+
+
+def kept_rows(
+    spark: SparkSession,
+    table: LoadedTable,
+    tasks: Sequence[FileScanTask],
+    schema: Schema,
+    *,
+    projection: Schema,
+    touched: Mapping[str, bytes],
+) -> DataFrame:
+    """The live rows of tasks but those at the touched positions, which are given as encoded vectors by path."""
+    whole = [replace(_lean(task), residual=TRUE) for task in tasks]
+    groups = tuple(group_tasks(whole, SplitOptions.of(table.state.metadata.properties)))
+    reader = KeptRows(table=table_files(table, schema), groups=groups, projection=projection, touched=dict(touched))
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return reader(batches)
+
+    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(read, frame_schema(projection))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRows:
+    """Groups of tasks, one for each partition of a DataFrame, and what to leave out. Travels to the workers."""
+
+    table: TableFiles
+    groups: tuple[tuple[FileScanTask, ...], ...]
+    projection: Schema
+    touched: Mapping[str, bytes]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of the groups whose numbers come in, as Spark takes them."""
+        schema = spark_arrow_schema(self.projection)
+        reader = self.table.reader()
+        columns = range(len(self.projection.fields))
+        with_position = Schema(*self.projection.fields, ROW_POSITION)
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for task in self.groups[number]:
+                    gone = decode_positions(self.touched[task.data_file.file_path])
+                    for found in reader.rows(task, with_position):
+                        places = found.column(len(columns)).to_numpy(zero_copy_only=False).astype(np.uint64)
+                        stays = ~np.isin(places, gone.astype(np.uint64), assume_unique=True)
+                        yield to_spark(found.filter(pa.array(stays)).select(columns), self.projection, schema)
+
+
+def _lean(task: FileScanTask) -> FileScanTask:
+    """The task without metrics, which only planning needs."""
+    file = replace(
+        task.data_file,
+        column_sizes=None,
+        value_counts=None,
+        null_value_counts=None,
+        nan_value_counts=None,
+        lower_bounds=None,
+        upper_bounds=None,
+    )
+    return replace(task, data_file=file)

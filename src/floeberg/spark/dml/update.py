@@ -1,0 +1,77 @@
+"""UPDATE: rows for which the condition is true, with columns and nested fields set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import types as st
+
+from floeberg.commit.commit import Committed
+from floeberg.spark.dml.assignments import TargetColumns, assigned_fields, checked, row_after
+from floeberg.spark.dml.positions import RowKind, touched_rows
+from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns
+from floeberg.spark.dml.statement_text import StatementText
+from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
+from floeberg.spark.execution import Execution
+from floeberg.spark.sql.dml_statements import Update
+from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+
+
+def update(execution: Execution, statement: Update) -> Committed | None:
+    """Sets columns of the rows for which the condition is true. None when there are none.
+
+    Raises TableNotFound, InvalidInput for assignments that do not fit, Spark's own errors for conditions and values,
+    ValidationConflict, CommitConflict; nothing is written before all of the statement was checked.
+    """
+    target = changed_table(execution, statement.table, verb="update", alias=statement.alias)
+    text = StatementText(execution, [(target.identifier, target.alias)])
+    columns = TargetColumns(target.schema, target.identifier, target.alias, case_sensitive=target.case_sensitive)
+    assigned = assigned_fields(columns, statement.assignments, text.expression)  # type: ignore[arg-type]
+    ctes = text.verbatim(statement.ctes)
+    alias = target.alias_text
+    empty = target.rows([])
+
+    def types_of(values: Sequence[str]) -> Sequence[st.DataType]:
+        items = ", ".join(f"{value} AS v{number}" for number, value in enumerate(values))
+        found = text.frame(f"{ctes} SELECT {items} FROM {{floeberg_target}} AS {alias}", floeberg_target=empty)
+        return [field.dataType for field in found.schema.fields]
+
+    after = row_after(target.schema, checked(assigned, types_of, table=target.name), target.alias)
+    condition = target_condition(target, text.cursor, statement.where)
+    where = "" if statement.where is None else f"WHERE {text.expression(statement.where)}"
+    query = f"{ctes} SELECT {_items(target, after)} FROM {{floeberg_target}} AS {alias} {where}"
+    tasks = target.plan(condition.weak)
+    changes = text.frame(query, floeberg_target=target.rows(tasks) if tasks else empty)
+    if not tasks:
+        return None
+    # Evaluated once: its rows tell which ones are replaced, and by what.
+    changes = changes.localCheckpoint(eager=True)
+    touched = touched_rows(changes.select("kind", "file", "pos"))
+    if not touched.positions:
+        return None
+    columns_of_row = new_row_columns(target)
+    rows = changes.select(*(f"c{number}" for number in range(len(columns_of_row)))).toDF(*columns_of_row)
+    return carry_out(
+        target,
+        PlannedChange(
+            tasks=tasks,
+            condition=condition.weak,
+            positions=touched.positions,
+            updated=touched.updated,
+            new_rows=rows,
+            expected_rows=touched.updated,
+        ),
+    )
+
+
+def _items(target: ChangedTable, after: Sequence[str]) -> str:
+    """The select list: what the row is, where it was, and its columns as they will be, by number."""
+    alias = target.alias_text
+    values = [*after, *((f"{alias}.{ROW_ID.name}",) if target.has_lineage else ())]
+    items = [
+        f"{int(RowKind.UPDATE)} AS kind",
+        f"{alias}.{FILE_PATH.name} AS file",
+        f"{alias}.{ROW_POSITION.name} AS pos",
+        *(f"{value} AS c{number}" for number, value in enumerate(values)),
+    ]
+    return ", ".join(items)
