@@ -3,18 +3,40 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from floeberg.api.catalog import Catalog
+from floeberg.catalogs.base import CatalogBackend, LoadedTable
+from floeberg.catalogs.identifiers import Namespace
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
 
-def attach(spark: SparkSession, *catalogs: Catalog, effects: Effects | None = None) -> None:
+@runtime_checkable
+class AttachableCatalog(Protocol):
+    """What `floeberg.catalog(…)` gives."""
+
+    default_namespace: Namespace | None
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def backend(self) -> CatalogBackend: ...
+
+    @property
+    def table_defaults(self) -> Mapping[str, str]: ...
+
+    @property
+    def table_overrides(self) -> Mapping[str, str]: ...
+
+
+def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects | None = None) -> None:
     """Makes catalogs known to a Spark session: those given, and those of its settings `spark.sql.catalog.<name>.*`.
 
     From then on `spark.sql`, `spark.table`, `spark.read`, `df.writeTo` and so on understand their tables. Attaching again
@@ -23,7 +45,7 @@ def attach(spark: SparkSession, *catalogs: Catalog, effects: Effects | None = No
     session = _spark_module("floeberg.spark.session")
     given = {}
     for one in catalogs:
-        if not isinstance(one, Catalog):
+        if not isinstance(one, AttachableCatalog):
             raise InvalidInput(f"attach takes catalogs made by floeberg.catalog(…), not {type(one).__name__}")
         given[one.name] = session.AttachedCatalog(
             one.backend, one.table_defaults, one.table_overrides, one.default_namespace
@@ -38,8 +60,14 @@ def detach(spark: SparkSession) -> None:
 
 def explain(frame: DataFrame) -> str:
     """What the scans behind a DataFrame read: files planned of files there, and why the others were left out."""
-    found: str = _spark_module("floeberg.spark.read.explain").explain(frame)
+    found: str = _spark_module("floeberg.spark.explain").explain(frame)
     return found
+
+
+def to_spark(spark: SparkSession, table: LoadedTable, **asked: Any) -> DataFrame:
+    """A table's rows as a DataFrame, for `Table.to_spark`."""
+    frame: DataFrame = _spark_module("floeberg.spark.to_spark").to_spark(spark, table, **asked)
+    return frame
 
 
 def _spark_module(name: str) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
+from floeberg.api.attach import to_spark
 from floeberg.api.caches import Caches
 from floeberg.api.incremental import AppendScan, ChangeScan
 from floeberg.api.inspect import Inspect
 from floeberg.api.row_writes import MakeChange, RowWrites
-from floeberg.api.scan import Scan, ScanSource, Where
+from floeberg.api.scan import Scan, ScanSource, Where, to_milliseconds
 from floeberg.api.transaction import Transaction
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
 from floeberg.api.writing import Change
@@ -25,6 +27,9 @@ from floeberg.spec.refs import SnapshotRef
 from floeberg.spec.schema import Schema
 from floeberg.spec.snapshots import Snapshot
 from floeberg.spec.sorting import SortOrder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Table(RowWrites):
@@ -188,6 +193,32 @@ class Table(RowWrites):
             where=where,
             keep_carried_over=keep_carried_over,
             case_sensitive=case_sensitive,
+            options=options,
+        )
+
+    def to_spark(
+        self,
+        spark: SparkSession,
+        select: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        snapshot_id: int | None = None,
+        ref: str | None = None,
+        as_of: datetime | int | None = None,
+        metadata_columns: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+    ) -> DataFrame:
+        """The rows as a Spark DataFrame. `where` is a condition in Spark's SQL; it also leaves out files that hold no such
+        rows. The session need not be attached."""
+        return to_spark(
+            spark,
+            LoadedTable(self._pointer, self._state),
+            select=select,
+            where=where,
+            snapshot_id=snapshot_id,
+            ref=ref,
+            as_of_ms=to_milliseconds(as_of),
+            metadata_columns=metadata_columns,
             options=options,
         )
 

@@ -22,6 +22,7 @@ from floeberg.spark.sql.lexer import Kind, Token, name_value
 from floeberg.spark.sql.numbers import number_value
 from floeberg.spark.sql.references import FunctionReference, References
 from floeberg.spark.types import spark_type
+from floeberg.spec.spark_ddl import type_from_ddl
 from floeberg.spec.types import STRING, IcebergType
 
 _TEMPORAL: Final = {
@@ -82,12 +83,22 @@ def _argument_type(execution: Execution, use: FunctionReference, references: Ref
     if len(value) == 1 and value[0].kind is Kind.NUMBER:
         return _number_type(cursor.text(value[0]))
     found = _column_types(execution, references, [_part(cursor.text(token), token) for token in value])
+    if not found and value:
+        found = _constant_type(execution, execution.sql[value[0].start : value[-1].end])
     if len(found) != 1:
         raise InvalidInput(
             "system.truncate(width, value) takes a literal or a column of one of our tables in the statement; for anything "
             "else make it a column of a subquery first"
         )
     return found.pop()
+
+
+def _constant_type(execution: Execution, text: str) -> set[IcebergType]:
+    """The type that Spark finds for an expression without columns."""
+    try:
+        return {type_from_ddl(str(execution.value(text, within="typeof({})")))}
+    except Exception:
+        return set()  # it has columns, or is wrong: the caller says what can be given
 
 
 def _part(text: str, token: Token) -> str:

@@ -159,8 +159,12 @@ def _static_condition(execution: Execution, resolved: Resolved, partition: Parti
     given = [(name, value) for name, value in partition if value is not None]
     if not given:
         return TRUE
-    text = " AND ".join(f"{quote_name(name)} <=> ({value.of(execution.sql)})" for name, value in given)
+    text = " AND ".join(_equals(name, value.of(execution.sql)) for name, value in given)
     return exact_condition(execution.session, resolved, text)
+
+
+def _equals(name: str, value: str) -> str:
+    return f"{quote_name(name)} IS NULL" if value.strip().upper() == "NULL" else f"{quote_name(name)} = {value}"
 
 
 def _condition(execution: Execution, resolved: Resolved, span: Span) -> Expression:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.catalogs.base import LoadedTable
-from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.errors import InvalidInput
 from floeberg.inspect.files import entries_batches, files_batches
 from floeberg.inspect.logs import history_table, metadata_log_entries_table, refs_table, snapshots_table
 from floeberg.inspect.manifests import all_manifests_batches, manifests_table
 from floeberg.inspect.partitions import partitions_table
 from floeberg.inspect.position_deletes import position_deletes_batches
 from floeberg.inspect.source import Source
+from floeberg.spark.read.changelog import changelog_frame
 from floeberg.spark.session import Selection
 from floeberg.spec.data_file import ManifestContent
 
@@ -31,6 +32,9 @@ _CONTENTS: Final = {"data": ManifestContent.DATA, "delete": ManifestContent.DELE
 def metadata_frame(spark: SparkSession, table: LoadedTable, name: str, selection: Selection) -> DataFrame:
     """A metadata table of a table's state; those of one snapshot can be of another than the current one. Raises
     InvalidInput for a snapshot chosen where a table is over all of them."""
+    if name == "changes":
+        frame: DataFrame = changelog_frame(spark, table, options=selection.options)
+        return frame
     source = Source(table.state.metadata, table.pointer.store_for, table.state.metadata_location)
     return spark.createDataFrame(_table(source, name, selection))
 
@@ -48,8 +52,6 @@ def _table(source: Source, name: str, selection: Selection) -> pa.Table:
         return partitions_table(source, snapshot)
     if name == "position_deletes":
         return position_deletes_batches(source, snapshot).read_all()
-    if name == "changes":
-        raise UnsupportedFeature("the metadata table changes is not there yet; create_changelog_view comes later")
     listed = source.manifests(snapshot, _content(name))
     read: Any = entries_batches if name == "entries" else files_batches
     return read(source, listed).read_all()

@@ -13,6 +13,8 @@ from typing import Any, Final
 from floeberg.spark import catalog_lookups, reader, writer
 from floeberg.spark.frames import ORIGIN, named_frame
 from floeberg.spark.originals import ORIGINALS, original
+from floeberg.spark.read.frame_registry import scan_of
+from floeberg.spark.read.prune_frames import filtered
 from floeberg.spark.session import AttachedSession, FrameView, session_of
 from floeberg.spark.sql.cursor import parse_parts
 from floeberg.spark.statement import run_sql
@@ -131,6 +133,12 @@ def _merge_into(self: Any, table: str, condition: Any) -> Any:
     return original(self, "mergeInto")(table, condition)
 
 
+def _filter(self: Any, condition: Any) -> Any:
+    if scan_of(self) is None or session_of(self.sparkSession) is None:
+        return original(self, "filter")(condition)
+    return filtered(self, condition, lambda frame, one: original(frame, "filter")(one))
+
+
 _VIEW_METHODS: Final = ("createTempView", "createOrReplaceTempView")
 _METHODS: Final[dict[str, dict[str, Method]]] = {
     "session": {"sql": _sql, "table": _table, "read": _read},
@@ -138,6 +146,7 @@ _METHODS: Final[dict[str, dict[str, Method]]] = {
         "write": _write,
         "writeTo": _write_to,
         "mergeInto": _merge_into,
+        "filter": _filter,
         **{name: _temporary_view(name) for name in _VIEW_METHODS},
     },
     "reader": reader.methods(table_by_name),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.execution import Execution
+from floeberg.spark.explain import remember_sources
 from floeberg.spark.frames import (
     cached_frame,
     frame_of,
@@ -64,7 +65,9 @@ def run_query(execution: Execution, references: References) -> DataFrame:
         function_text=lambda use: functions[use.start],
         escape_braces=bool(frames) and not execution.kwargs,
     )
-    return spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
+    result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
+    remember_sources(result, frames.values())
+    return result
 
 
 def query_frame(execution: Execution, text: str, *, names: Names | None = None) -> DataFrame:

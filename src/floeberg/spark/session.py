@@ -200,12 +200,18 @@ class AttachedSession:
                 except NotFound:
                     pass
             if picked := split_selector(identifier):
-                base, selector = picked
+                base, selector = self._in_current_namespace(picked[0]), picked[1]
                 try:
                     return Resolved(base, table=self.load(base), selector=selector)
                 except (NotFound, InvalidInput):
                     raise missing from None
             raise
+
+    def _in_current_namespace(self, base: TableIdentifier) -> TableIdentifier:
+        """`t.files` after USE: the name before the selector alone is in the current namespace."""
+        if len(base.path) == 1 and base.catalog == self.state.current_catalog:
+            return TableIdentifier(base.catalog, (*self.state.current_namespace, *base.path))
+        return base
 
     def view_exists(self, identifier: TableIdentifier) -> bool:
         backend = self.backend(identifier.catalog)

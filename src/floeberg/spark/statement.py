@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.ddl import alter, alter_columns, create, describe, namespaces, show, views
-from floeberg.spark.ddl.results import rows
+from floeberg.spark.ddl.results import nothing, rows
+from floeberg.spark.dml.delete import delete_from
+from floeberg.spark.dml.merge import merge
+from floeberg.spark.dml.update import update
 from floeberg.spark.execution import Execution
 from floeberg.spark.insert import insert, truncate_table
 from floeberg.spark.originals import spark_sql
@@ -75,6 +78,16 @@ def _is_remembered(execution: Execution, name: Name) -> bool:
     return len(name.parts) == 1 and name.parts[0].lower() in execution.session.state.views
 
 
+def _changing(change: Callable[[Execution, Any], Any]) -> Executor:
+    """A change of rows as an executor."""
+
+    def run(execution: Execution, statement: Any) -> DataFrame:
+        change(execution, statement)
+        return nothing(execution.spark)
+
+    return run
+
+
 def _comment(execution: Execution, statement: sts.CommentOn) -> DataFrame:
     if statement.kind == "table":
         return alter.comment_on_table(execution, statement)
@@ -126,5 +139,8 @@ _EXECUTORS: Final[dict[type[sts.Statement], Executor]] = {
     ses.ShowPartitions: show.show_partitions,
     ses.DescribeTable: describe.describe_table,
     dml.Insert: insert,
+    dml.Delete: _changing(delete_from),
+    dml.Update: _changing(update),
+    dml.Merge: _changing(merge),
     dml.Call: call,
 }

@@ -1,0 +1,128 @@
+"""Attaching and detaching, whose a name is, and what passes through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import floeberg as fb
+from floeberg.errors import InvalidInput, TableNotFound, UnsupportedFeature
+from floeberg.spark.originals import ORIGINALS
+from floeberg.spark.session import session_of
+
+KEY = "spark.sql.catalog."
+
+
+@pytest.fixture
+def plain(spark: Any) -> Iterator[Any]:
+    """The session without catalogs, detached afterwards."""
+    yield spark
+    fb.detach(spark)
+    for key in ("spark.sql.defaultCatalog", *(key for key in spark.conf.getAll if key.startswith(KEY))):
+        spark.conf.unset(key)
+
+
+def test_catalogs_come_from_the_settings_of_the_java_runtime(plain: Any, tmp_path: Path) -> None:
+    plain.conf.set(f"{KEY}hal", "org.apache.iceberg.spark.SparkCatalog")
+    plain.conf.set(f"{KEY}hal.type", "hadoop")
+    plain.conf.set(f"{KEY}hal.warehouse", str(tmp_path))
+    plain.conf.set(f"{KEY}hal.table-default.write.parquet.page-row-limit", "7")
+    plain.conf.set(f"{KEY}hal.table-override.owner", "us")
+    plain.conf.set("spark.sql.defaultCatalog", "hal")
+    fb.attach(plain)
+    plain.sql("CREATE NAMESPACE db")
+    plain.sql("CREATE TABLE db.t (id BIGINT) TBLPROPERTIES ('owner' = 'them')")
+    assert plain.catalog.currentCatalog() == "hal"
+    assert [tuple(row) for row in plain.sql("SHOW TBLPROPERTIES hal.db.t ('owner')").collect()] == [("owner", "us")]
+    assert plain.sql("SHOW TBLPROPERTIES db.t ('write.parquet.page-row-limit')").collect()[0][1] == "7"
+    assert plain.sql("SELECT 1 AS one").collect()[0].one == 1
+    fb.detach(plain)
+    assert plain.conf.get("spark.sql.defaultCatalog") == "hal"
+
+
+def test_a_kind_of_catalog_that_comes_later_is_refused_by_name(plain: Any) -> None:
+    plain.conf.set(f"{KEY}nes.type", "nessie")
+    with pytest.raises(UnsupportedFeature, match="nes"):
+        fb.attach(plain)
+
+
+@pytest.mark.connect
+def test_detaching_gives_spark_its_methods_back(plain: Any, lake: Any) -> None:
+    before = type(plain).sql
+    fb.attach(plain, lake)
+    fb.attach(plain, lake)
+    assert type(plain).sql is not before
+    fb.detach(plain)
+    fb.detach(plain)
+    assert type(plain).sql is before
+    assert not ORIGINALS
+
+
+def test_another_session_is_not_attached_with_the_first(plain: Any, lake: Any, is_connect: bool) -> None:
+    fb.attach(plain, lake)
+    other = plain.newSession()
+    assert session_of(other) is None
+    assert other.sql("SELECT 2 AS two").collect()[0].two == 2
+    assert not other.catalog.tableExists("default.nothing")
+
+
+def test_attach_takes_catalogs_only(plain: Any) -> None:
+    with pytest.raises(InvalidInput, match="str"):
+        fb.attach(plain, "lake")  # type: ignore[arg-type]
+
+
+@pytest.mark.connect
+def test_use_moves_between_our_catalogs_and_sparks(plain: Any, lake: Any) -> None:
+    lake.create_table("db.t", "id BIGINT")
+    fb.attach(plain, lake)
+    plain.sql("USE lake.db")
+    assert (plain.catalog.currentCatalog(), plain.catalog.currentDatabase()) == ("lake", "db")
+    assert plain.catalog.tableExists("t")
+    assert [table.name for table in plain.catalog.listTables() if not table.isTemporary] == ["t"]
+    assert [column.name for column in plain.catalog.listColumns("t")] == ["id"]
+    plain.sql("USE spark_catalog.default")
+    assert plain.catalog.currentCatalog() == "spark_catalog"
+    assert not plain.catalog.tableExists("t")
+    assert plain.catalog.tableExists("lake.db.t")
+    assert "lake" in [found.name for found in plain.catalog.listCatalogs()]
+
+
+def test_a_temporary_view_of_spark_hides_a_table_of_the_current_namespace(plain: Any, lake: Any) -> None:
+    lake.create_table("db.hidden", "id BIGINT")
+    fb.attach(plain, lake)
+    plain.sql("USE lake.db")
+    plain.range(5).createOrReplaceTempView("hidden")
+    assert plain.sql("SELECT count(*) AS n FROM hidden").collect()[0].n == 5
+    plain.catalog.dropTempView("hidden")
+    assert plain.sql("SELECT count(*) AS n FROM hidden").collect()[0].n == 0
+
+
+def test_what_is_missing_is_named(plain: Any, lake: Any) -> None:
+    fb.attach(plain, lake)
+    with pytest.raises(TableNotFound, match=r"lake\.db\.nope"):
+        plain.sql("SELECT * FROM lake.db.nope")
+    with pytest.raises(TableNotFound, match=r"lake\.db\.nope"):
+        plain.table("lake.db.nope")
+
+
+def test_a_malformed_statement_of_ours_says_where(plain: Any, lake: Any) -> None:
+    fb.attach(plain, lake)
+    with pytest.raises(InvalidInput, match="line 1"):
+        plain.sql("ALTER TABLE lake.db.t ADD PARTITION FIELD")
+
+
+def test_the_session_catalog_can_be_ours_beside_sparks_own(plain: Any, tmp_path: Path) -> None:
+    plain.conf.set(f"{KEY}spark_catalog", "org.apache.iceberg.spark.SparkSessionCatalog")
+    plain.conf.set(f"{KEY}spark_catalog.type", "hadoop")
+    plain.conf.set(f"{KEY}spark_catalog.warehouse", str(tmp_path))
+    fb.attach(plain)
+    plain.sql("CREATE TABLE default.ours (id BIGINT) USING iceberg")
+    plain.range(3).createOrReplaceTempView("theirs")
+    assert plain.sql("SELECT count(*) AS n FROM default.ours").collect()[0].n == 0
+    assert plain.sql("SELECT count(*) AS n FROM theirs").collect()[0].n == 3
+    assert [field.name for field in plain.table("ours").schema] == ["id"]
+    plain.catalog.dropTempView("theirs")
+    plain.sql("DROP TABLE default.ours")

@@ -1,0 +1,2 @@
+-- A namespace is described by its name.
+DESCRIBE NAMESPACE ${db};

@@ -1,0 +1,4 @@
+-- What is not there cannot be dropped.
+CREATE TABLE ${db}.t (id BIGINT) USING iceberg;
+ALTER TABLE ${db}.t DROP COLUMN nope;
+--! 

@@ -1,0 +1,10 @@
+-- ADD … AS, REPLACE and DROP PARTITION FIELD.
+CREATE TABLE ${db}.t (id BIGINT, ts TIMESTAMP) USING iceberg;
+ALTER TABLE ${db}.t ADD PARTITION FIELD bucket(16, id) AS shard;
+ALTER TABLE ${db}.t REPLACE PARTITION FIELD shard WITH days(ts) AS day;
+ALTER TABLE ${db}.t DROP PARTITION FIELD day;
+ALTER TABLE ${db}.t ADD PARTITION FIELD bucket(4, id);
+ALTER TABLE ${db}.t DROP PARTITION FIELD bucket(4, id);
+INSERT INTO ${db}.t VALUES (1, NULL);
+SELECT count(*) FROM ${db}.t.files;
+--> 1

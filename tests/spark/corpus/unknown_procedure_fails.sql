@@ -1,0 +1,3 @@
+-- A procedure that nobody knows.
+CALL lake.system.no_such_procedure('x');
+--! 
