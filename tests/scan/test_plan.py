@@ -42,7 +42,7 @@ from strategies.file_metrics import random_files, random_partition, random_spec
 
 
 @given(seeds)
-@settings(max_examples=15)
+@settings(max_examples=5)
 def test_a_plan_is_what_the_evaluation_of_each_file_keeps_in_every_version(seed: int) -> None:
     rng = random.Random(seed)
     version = rng.choice((1, 2, 3))

@@ -42,12 +42,12 @@ def frame_of(files: list[DataFile]) -> pl.DataFrame:
 
 
 @given(seeds)
-@settings(max_examples=60)
+@settings(max_examples=15)
 def test_metrics_of_a_frame_prune_exactly_what_metrics_of_each_file_prune(seed: int) -> None:
     rng = random.Random(seed)
     files = random_files(rng)
     frame = frame_of(files)
-    for _ in range(12):
+    for _ in range(10):
         bound = bind(random_expression(rng), SCHEMA)
         found = metrics_mask(bound, with_metric_columns(frame, field_ids(bound)))
         assert found.to_list() == [may_contain_match(bound, file) for file in files], str(bound)
@@ -67,7 +67,7 @@ def test_a_long_list_of_literals_prunes_as_its_members_do(column: str) -> None:
 
 
 @given(seeds)
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_partitions_of_a_frame_are_kept_exactly_as_single_partitions_are(seed: int) -> None:
     rng = random.Random(seed)
     spec = random_spec(rng)

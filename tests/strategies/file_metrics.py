@@ -10,7 +10,7 @@ from floeberg.spec.transforms import parse_transform
 from floeberg.spec.values import to_bytes
 from strategies.expressions import COLUMN_IDS, COLUMNS, POOLS, TRANSFORMS
 
-FILES = 12
+FILES = 40
 
 
 def random_files(rng: random.Random) -> list[DataFile]:
