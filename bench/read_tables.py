@@ -1,0 +1,117 @@
+"""Tables for the reading benchmark: the same rows plain, 5 % of them deleted by position, by key, by deletion vectors."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from floeberg.api.catalog import Catalog, catalog
+from floeberg.api.table import Table
+from floeberg.arrow.table_writer import TableWriter
+from floeberg.arrow.write import RollingWriter
+from floeberg.arrow.write_deletes import DeletedFile
+from floeberg.commit.isolation import ReadView
+from floeberg.commit.row_delta import RowDelta
+from floeberg.spec.data_file import DataFile, FileContent
+
+DDL: Final = (
+    "id bigint, customer bigint, quantity int, price double, discount decimal(12, 2), flag string, comment string, "
+    "day date"
+)
+KINDS: Final = ("plain", "positions", "vectors", "equality")
+DELETED_SHARE: Final = 0.05
+EQUALITY_FILES: Final = 10
+
+
+def make_tables(folder: Path, *, rows: int, files: int) -> dict[str, Path]:
+    """The metadata file of each kind of table; made once and kept."""
+    root = folder / f"read-{rows}-{files}"
+    made = {}
+    for kind in KINDS:
+        done = root / f"{kind}.done"
+        if not done.exists():
+            root.mkdir(parents=True, exist_ok=True)
+            lake = catalog("bench", warehouse=str(root), properties={"local.fsync": "false"})
+            lake.create_namespace("db", if_not_exists=True)
+            lake.drop_table(f"db.{kind}", purge=True, if_exists=True)
+            done.write_text(str(_make(lake, kind, rows, files).metadata_location))
+        made[kind] = Path(done.read_text())
+    return made
+
+
+def _make(lake: Catalog, kind: str, rows: int, files: int) -> Table:
+    table = lake.create_table(f"db.{kind}", DDL, format_version=3 if kind == "vectors" else 2)
+    each = rows // files
+    writer = TableWriter(table.metadata, table.pointer.store_for, UUID(int=1))
+    written: list[DataFile] = []
+    for number in range(files):
+        written += writer.write_data(_rows(number * each, each, seed=number))
+    table.commit(RowDelta(added=written))
+    if kind == "positions":
+        _delete_positions(table, writer, written)
+    elif kind == "vectors":
+        vectors = {_target(file): _some(file.record_count, seed) for seed, file in enumerate(written)}
+        _add(table, writer.write_vectors(vectors))
+    elif kind == "equality":
+        for number in range(EQUALITY_FILES):
+            _add(table, _equality_deletes(table, number, rows))
+    return table
+
+
+def _rows(first: int, count: int, *, seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    words = pa.array([f"comment number {i} about something that was bought" for i in range(5000)])
+    whole = pa.array(rng.integers(0, 10_000, count)).cast(pa.decimal128(21, 2))
+    return pa.table(
+        {
+            "id": np.arange(first, first + count),
+            "customer": rng.integers(0, 150_000, count),
+            "quantity": rng.integers(1, 51, count, dtype=np.int32),
+            "price": rng.random(count) * 1000,
+            "discount": whole.cast(pa.decimal128(12, 2)),
+            "flag": pa.array(["A", "N", "R"]).take(pa.array(rng.integers(0, 3, count))),
+            "comment": words.take(pa.array(rng.integers(0, len(words), count))),
+            "day": pa.array(rng.integers(8000, 10_500, count, dtype=np.int32)).cast(pa.date32()),
+        }
+    )
+
+
+def _some(count: int, seed: int) -> BitMap64:
+    return BitMap64(random.Random(seed).sample(range(count), int(count * DELETED_SHARE)))
+
+
+def _target(file: DataFile) -> DeletedFile:
+    return DeletedFile(file_path=file.file_path, spec_id=file.spec_id, partition=file.partition)
+
+
+def _delete_positions(table: Table, writer: TableWriter, written: list[DataFile]) -> None:
+    deletes = [
+        writer.write_position_deletes({_target(f): _some(f.record_count, seed)}) for seed, f in enumerate(written)
+    ]
+    _add(table, deletes)
+
+
+def _add(table: Table, deletes: list[DataFile]) -> None:
+    current = table.current_snapshot
+    assert current is not None
+    table.commit(RowDelta(added=deletes, view=ReadView(starting_snapshot_id=current.snapshot_id)))
+
+
+def _equality_deletes(table: Table, number: int, rows: int) -> list[DataFile]:
+    keys = random.Random(1000 + number).sample(range(rows), int(rows * DELETED_SHARE / EQUALITY_FILES))
+    writer = RollingWriter(
+        table.pointer.store_for(table.location),
+        table.schema,
+        spec=table.spec,
+        new_location=lambda _: f"{table.location}/data/equality-{number}.parquet",
+        content=FileContent.EQUALITY_DELETES,
+        equality_ids=[1],
+    )
+    writer.write(pa.table({"id": sorted(keys)}))
+    return writer.close()
