@@ -46,6 +46,7 @@ _TYPES: Final[dict[type[st.DataType], str]] = {
 }
 _EPOCH: Final = dt.date(1970, 1, 1)
 _INT_MAX: Final = 2**31 - 1
+_CONNECT: Final = "pyspark.sql.connect."
 _CLASSIC: Final = re.compile(r"Column<'(?P<text>.*)'>", re.DOTALL)
 _TOKEN: Final = re.compile(r"\s*(?:(?P<word>[^\s(),']+)|(?P<text>'[^'\\]*')|(?P<sign>[(),]))")
 
@@ -55,9 +56,8 @@ def conditions_of(condition: Any, names: Iterable[str]) -> list[Condition]:
     columns: in the text of a classic Column, one that is named like a number cannot be told from a number."""
     if isinstance(condition, str):
         return _known(_of_text(condition))
-    tree = getattr(condition, "_expr", None)
-    if tree is not None:
-        return _known(_of_tree(tree))
+    if type(condition).__module__.startswith(_CONNECT):  # a classic Column has every attribute: one of its own members
+        return _known(_of_tree(condition._expr))
     found = _CLASSIC.fullmatch(repr(condition))
     if any(name[:1].isdigit() or name[:1] in "-'" for name in names):
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from floeberg.arrow.file_schema import file_fields
 from floeberg.arrow.read_parquet import open_parquet
@@ -24,7 +24,9 @@ from floeberg.spec.schema import Schema, walk_fields
 from floeberg.spec.types import NestedField
 from floeberg.storage.location import parse
 
-SPARK_METADATA = "_metadata"
+SPARK_METADATA: Final = "_metadata"
+MAX_FOOTERS: Final = 256
+"""How many files of a table with a name mapping are looked into before Spark is asked to read them."""
 
 
 @dataclass(slots=True)
@@ -88,8 +90,8 @@ def route(
     routes = Routes()
     why_not = "asked for" if engine == "arrow" else columns.why_not(projection)
     keeps_deleted = any(column.field_id == IS_DELETED.field_id for column in projection.fields)
-    for task in tasks:
-        placed, reason = (None, why_not) if why_not else _placed(spark, task, files)
+    for number, task in enumerate(tasks):
+        placed, reason = (None, why_not) if why_not else _placed(spark, task, files, looked_at=number)
         if placed is None or reason is not None:
             routes.arrow(task, reason or "not reachable")
         elif not task.deletes:
@@ -107,7 +109,9 @@ def route(
     return routes
 
 
-def _placed(spark: Any, task: FileScanTask, files: TableFiles) -> tuple[PlacedTask | None, str | None]:
+def _placed(
+    spark: Any, task: FileScanTask, files: TableFiles, *, looked_at: int
+) -> tuple[PlacedTask | None, str | None]:
     file = task.data_file
     if file.file_format is not FileFormat.PARQUET:
         return None, f"{file.file_format} files"
@@ -118,8 +122,8 @@ def _placed(spark: Any, task: FileScanTask, files: TableFiles) -> tuple[PlacedTa
         return None, f"Spark has no file system for {location.scheme}"
     if is_hidden(location):
         return None, "hidden names"
-    if files.name_mapping is not None and not _has_field_ids(task, files):
-        return None, "files without field ids"
+    if files.name_mapping is not None and (looked_at >= MAX_FOOTERS or not _has_field_ids(task, files)):
+        return None, "files without field ids, or too many to look at"
     return PlacedTask(task, location, scheme), None
 
 

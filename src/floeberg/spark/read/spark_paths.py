@@ -37,9 +37,10 @@ def hadoop_scheme(spark: Any, location: Location) -> str | None:
 
 def _probe(spark: Any, location: Location) -> str | None:
     written = location.text.partition(":")[0]
+    settings = spark.conf.getAll
     for scheme in dict.fromkeys((*_HADOOP_SCHEMES[location.scheme], written)):
-        if spark.conf.get(f"spark.hadoop.fs.{scheme}.impl", None) is None:
-            continue
+        if not any(name.startswith(f"spark.hadoop.fs.{scheme}.") for name in settings):
+            continue  # nobody set it up, and asking would wait for credentials that are not there
         try:
             spark.read.schema("probe int").parquet(spark_path(location, scheme)).inputFiles()
         except PySparkException:
