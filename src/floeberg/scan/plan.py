@@ -134,7 +134,7 @@ class Planner:
         chosen = entries & _NO_INDEX
         for batch in self._batches(self._possible(manifests, self._tally.data, entries), read):
             asked = self._asked_of_metrics(batch.spec)
-            pruned = self._in_partition(replace(batch, frame=batch.frame.filter(chosen)))
+            pruned = self._in_partition(_chosen(batch, chosen))
             pruned = _by_metrics(pruned, conjuncts(_about(self._bound, asked)), drop=asked - metrics_of)
             kept.append(self._counted(pruned, self._tally.data))
         return joined(kept)
@@ -154,7 +154,7 @@ class Planner:
 
         possible = self._possible(manifests, self._tally.deletes, entries)
         parts = joined(
-            self._counted(self._in_partition(replace(batch, frame=batch.frame.filter(entries))), self._tally.deletes)
+            self._counted(self._in_partition(_chosen(batch, entries)), self._tally.deletes)
             for batch in self._batches(possible, read)
         )
         keys = {PATH_ID}.union(*(_distinct_ids(part.frame) for part in parts))
@@ -277,6 +277,10 @@ def _about(bound: Expression, ids: frozenset[int]) -> Expression:
 
 def _distinct_ids(frame: pl.DataFrame) -> set[int]:
     return set(frame.get_column("equality_ids").explode().drop_nulls().unique().to_list())
+
+
+def _chosen(files: FilesOfSpec, entries: pl.Expr) -> FilesOfSpec:
+    return replace(files, frame=_filtered(files.frame, [files.frame.select(entries).to_series()]))
 
 
 def _filtered(frame: pl.DataFrame, masks: Sequence[pl.Series]) -> pl.DataFrame:
