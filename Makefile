@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 JOBS   ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs lock clean format api-update interop-peers interop-java
+.PHONY: help setup demo test check model bench docs lock clean format api-update interop-peers interop-java
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ docs: $(STAMP) ## build the documentation into site/
 demo: $(STAMP) ## run the main job: a table's story, start to end
 	@sh tools/check_java.sh
 	@$(BIN)/python examples/demo.py
+
+model: $(STAMP) ## 500 random sequences of row-level changes on Spark against a model (long)
+	FLOEBERG_MODEL_SEQUENCES=500 $(PYTEST) -q tests/spark/dml/test_row_level_model.py
 
 bench: $(STAMP) ## run every benchmark (long)
 	$(BIN)/python -m bench
