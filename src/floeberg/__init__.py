@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from floeberg.version import VERSION
+
 if TYPE_CHECKING:
     from floeberg import errors
     from floeberg.api.attach import attach, detach, explain
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from floeberg.spec.types import NestedField
     from floeberg.storage.secret import Secret
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _HOMES = {
     "Catalog": "floeberg.api.catalog",

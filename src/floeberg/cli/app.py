@@ -7,7 +7,6 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 
 import typer
 
-from floeberg import __version__
 from floeberg.cli.check import check
 from floeberg.cli.describe import describe
 from floeberg.cli.diff import diff
@@ -21,6 +20,7 @@ from floeberg.cli.scan import scan
 from floeberg.cli.schema import schema
 from floeberg.cli.snapshots import snapshots
 from floeberg.cli.tables import tables
+from floeberg.version import VERSION
 
 COMMANDS: Sequence[Callable[..., None]] = (
     tables, describe, schema, snapshots, files, partitions, manifests, refs, scan, diff, explain, metadata, check,
@@ -59,7 +59,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"floeberg {__version__}")
+        typer.echo(f"floeberg {VERSION}")
         raise typer.Exit
 
 

@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql import types as st
 from pyspark.sql.functions import arrow_udf
 
-from floeberg import __version__
 from floeberg.arrow.types import iceberg_type
 from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.execution import Execution
@@ -24,6 +23,7 @@ from floeberg.spark.sql.references import FunctionReference, References
 from floeberg.spark.types import spark_type
 from floeberg.spec.spark_ddl import type_from_ddl
 from floeberg.spec.types import STRING, IcebergType
+from floeberg.version import VERSION
 
 _TEMPORAL: Final = {
     "year": "year", "years": "year", "month": "month", "months": "month", "day": "day", "days": "day", "hour": "hour",
@@ -63,7 +63,7 @@ def _register(session: AttachedSession, name: str, result: st.DataType, function
 
 
 def _register_version(session: AttachedSession) -> str:
-    name, version = "floeberg_iceberg_version", __version__
+    name, version = "floeberg_iceberg_version", VERSION
     if name not in session.state.functions:
         session.spark.udf.register(name, lambda: version)
         session.state.functions.add(name)
