@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from floeberg.catalogs.base import LoadedTable
-from floeberg.expr.nodes import TRUE
+from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.frames import selected_schema
 from floeberg.spark.originals import original
 from floeberg.spark.query import condition_expression
@@ -34,7 +34,7 @@ def to_spark(
     options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
     """The rows for which `where`, a condition in Spark's SQL, is true; files that hold none are left out."""
-    expression = TRUE
+    expression: Expression = TRUE
     if where is not None:
         schema = selected_schema(table, Selection(snapshot_id, ref, as_of_ms))
         target = TableIdentifier("", (table.state.identifier,))
