@@ -64,7 +64,6 @@ docs: $(STAMP) ## build the documentation into site/
 	$(BIN)/python -m mkdocs build --strict --quiet --site-dir site
 
 demo: $(STAMP) ## run the main job: a table's story, start to end
-	@sh tools/check_java.sh
 	@$(BIN)/python examples/demo.py
 
 model: $(STAMP) ## 500 random sequences of row-level changes on Spark against a model (long)

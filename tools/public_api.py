@@ -21,6 +21,15 @@ def signature(thing: object) -> str:
         return "(…)"
 
 
+def members(thing: type) -> dict[str, object]:
+    """What a class has, from its own bases too; what it inherits from elsewhere is not ours to promise."""
+    found: dict[str, object] = {}
+    for base in reversed(thing.__mro__):
+        if base.__module__.partition(".")[0] == "floeberg":
+            found.update(vars(base))
+    return found
+
+
 def describe(name: str, thing: object) -> list[str]:
     if inspect.isclass(thing):
         bases = ", ".join(base.__name__ for base in thing.__bases__ if base is not object)
@@ -29,7 +38,7 @@ def describe(name: str, thing: object) -> list[str]:
             return lines + [f"    {member.name} = {member.value!r}" for member in thing]
         if not issubclass(thing, BaseException):
             lines.append(f"    __init__{signature(thing)}")
-        for attribute, raw in sorted(vars(thing).items()):
+        for attribute, raw in sorted(members(thing).items()):
             if attribute.startswith("_"):
                 continue
             member = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from floeberg import errors
     from floeberg.api.attach import attach, detach, explain
     from floeberg.api.catalog import Catalog, catalog, open_table
+    from floeberg.api.incremental import AppendScan, ChangeScan
+    from floeberg.api.scan import Scan
     from floeberg.api.staged import StagedTable
     from floeberg.api.table import Table
     from floeberg.api.transaction import Transaction
@@ -30,10 +32,13 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
+    "AppendScan": "floeberg.api.incremental",
     "Catalog": "floeberg.api.catalog",
+    "ChangeScan": "floeberg.api.incremental",
     "Identifier": "floeberg.catalogs.identifiers",
     "NestedField": "floeberg.spec.types",
     "Retention": "floeberg.commit.refs",
+    "Scan": "floeberg.api.scan",
     "Schema": "floeberg.spec.schema",
     "Secret": "floeberg.storage.secret",
     "StagedTable": "floeberg.api.staged",
@@ -53,10 +58,13 @@ _MODULES = {"errors": "floeberg.errors", "types": "floeberg.spec.types"}
 """The modules that are public as a whole."""
 
 __all__ = [
+    "AppendScan",
     "Catalog",
+    "ChangeScan",
     "Identifier",
     "NestedField",
     "Retention",
+    "Scan",
     "Schema",
     "Secret",
     "StagedTable",
