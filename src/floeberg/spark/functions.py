@@ -65,7 +65,7 @@ def _register(session: AttachedSession, name: str, result: st.DataType, function
 def _register_version(session: AttachedSession) -> str:
     name, version = "floeberg_iceberg_version", VERSION
     if name not in session.state.functions:
-        session.spark.udf.register(name, lambda: text)
+        session.spark.udf.register(name, lambda: version)
         session.state.functions.add(name)
     return name
 
