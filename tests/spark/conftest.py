@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,10 @@ def spark() -> Iterator[Any]:
     builder = SparkSession.builder.remote("local[2]") if CONNECT else SparkSession.builder.master("local[2]")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with warnings.catch_warnings():
+        # Over Connect the settings of the server are given to the session once more, which warns of each static one.
+        warnings.filterwarnings("ignore", message="Failed to set|.*CANNOT_MODIFY_CONFIG", category=UserWarning)
+        session = builder.getOrCreate()
     yield session
     session.stop()
 
