@@ -15,6 +15,8 @@ from floeberg.spark.sql.names import SESSION_CATALOG
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+REGISTERED: Final = "floeberg.source"
+"""The setting that says that the source `iceberg` of a session is ours; it outlives detach, as the source does."""
 _NO_SOURCE: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find data source", "Failed to find the data source")
 
 
@@ -38,6 +40,7 @@ def attach(spark: SparkSession, given: dict[str, AttachedCatalog], *, effects: E
     install()
     if known is None and not java_runtime:
         register_source(spark)
+        spark.conf.set(REGISTERED, "true")
     return session
 
 
@@ -87,6 +90,8 @@ def _settings(spark: SparkSession) -> dict[str, str]:
 def _has_java_runtime(spark: SparkSession) -> bool:
     """Whether Spark itself finds a source `iceberg`; asked only where the settings speak of the Java runtime."""
     settings = _settings(spark)
+    if REGISTERED in settings:
+        return False  # the source that Spark would find is ours, from an earlier attach
     if not any("org.apache.iceberg" in value or "iceberg-spark" in value for value in settings.values()):
         return False
     default = settings.get(DEFAULT_CATALOG)
