@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 import duckdb_reader
 from floeberg.errors import InvalidInput, ValidationConflict
+from floeberg.spark.dml import row_change
 from spark_dml_tables import MODES, ids, last_summary, make
 
 
@@ -91,7 +92,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(session: Any,
     with pytest.raises((InvalidInput, PySparkException)):
         session.sql(statement.format(t=table))
     assert count_files(loaded.metadata.location) == files
-    assert loaded.refresh().current_snapshot == session.lake.load_table("db.refused").current_snapshot
+    assert session.lake.load_table("db.refused").current_snapshot == loaded.current_snapshot
 
 
 def count_files(location: str) -> int:
@@ -107,25 +108,42 @@ def test_a_branch_is_changed_alone(session: Any) -> None:
     assert ids(session, f"{table}.branch_audit") == [4, 5, 6]
 
 
-def test_a_concurrent_change_of_matching_rows_is_a_conflict_and_leaves_no_files(
-    session: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from floeberg.spark.dml import row_change
-
-    table = make(session, "conflicts")
-    loaded = session.lake.load_table("db.conflicts")
+def change_before_commit(monkeypatch: pytest.MonkeyPatch, session: Any, name: str) -> None:
+    """Lets another writer update row 2 just before the next row-level commit."""
     commit = row_change.commit_operations
 
     def late(*args: Any, **kwargs: Any) -> Any:
         monkeypatch.setattr(row_change, "commit_operations", commit)
-        session.lake.load_table("db.conflicts").delete("id = 2")
+        session.lake.load_table(f"db.{name}").update({"name": "other"}, where="id = 2")
         return commit(*args, **kwargs)
 
     monkeypatch.setattr(row_change, "commit_operations", late)
+
+
+def test_a_concurrent_change_of_matching_rows_is_a_conflict_and_leaves_no_files(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(session, "conflicts")
+    loaded = session.lake.load_table("db.conflicts")
+    change_before_commit(monkeypatch, session, "conflicts")
     with pytest.raises(ValidationConflict):
         session.sql(f"UPDATE {table} SET name = 'late' WHERE id = 2")
-    live = {file["file_path"] for file in loaded.refresh().inspect.all_files().to_pylist()}
-    assert count_files(loaded.metadata.location) == len(live)
+    loaded.refresh()
+    known = {file["file_path"] for file in loaded.inspect.all_files().to_pylist()}
+    assert count_files(loaded.metadata.location) == len(known)
+
+
+def test_a_conflict_is_settled_by_another_run_where_the_session_asks_for_it(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = make(session, "settled")
+    change_before_commit(monkeypatch, session, "settled")
+    session.conf.set("spark.floeberg.rerun-on-conflict", "true")
+    try:
+        session.sql(f"UPDATE {table} SET name = concat(name, ' and late') WHERE id = 2")
+    finally:
+        session.conf.unset("spark.floeberg.rerun-on-conflict")
+    assert session.sql(f"SELECT name FROM {table} WHERE id = 2").collect()[0][0] == "other and late"
 
 
 @pytest.mark.parametrize(("version", "mode"), [(2, MODES[1]), (3, MODES[1]), (3, MODES[0])])

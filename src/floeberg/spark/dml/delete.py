@@ -6,6 +6,7 @@ from floeberg.commit.commit import Committed
 from floeberg.expr.metrics_eval import must_all_match
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.positions import RowKind, Touched, touched_rows
+from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.row_change import PlannedChange, carry_out
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
@@ -19,6 +20,10 @@ def delete_from(execution: Execution, statement: Delete) -> Committed | None:
 
     Raises TableNotFound, InvalidInput, Spark's own errors for the condition, ValidationConflict, CommitConflict.
     """
+    return run_again_on_conflict(execution, statement.table.parts, lambda now: _delete(now, statement))
+
+
+def _delete(execution: Execution, statement: Delete) -> Committed | None:
     target = changed_table(execution, statement.table, verb="delete", alias=statement.alias)
     text = StatementText(execution, [(target.identifier, target.alias)])
     condition = target_condition(target, text.cursor, statement.where)
@@ -26,7 +31,7 @@ def delete_from(execution: Execution, statement: Delete) -> Committed | None:
     whole = [task for task in tasks if condition.exact is not None and must_all_match(task.residual, task.data_file)]
     named = {task.data_file.file_path for task in whole}
     rest = [task for task in tasks if task.data_file.file_path not in named]
-    touched = _matching(target, text, statement, rest)
+    touched = _matching(target, text, statement, rest, understood=condition.exact is not None)
     return carry_out(
         target,
         PlannedChange(
@@ -39,9 +44,12 @@ def delete_from(execution: Execution, statement: Delete) -> Committed | None:
     )
 
 
-def _matching(target: ChangedTable, text: StatementText, statement: Delete, tasks: list[FileScanTask]) -> Touched:
-    """The rows of the files that are left; a condition is looked at even when no file is, so that errors in it show."""
-    if not tasks and (statement.where is None or target.chosen.snapshot is not None):
+def _matching(
+    target: ChangedTable, text: StatementText, statement: Delete, tasks: list[FileScanTask], *, understood: bool
+) -> Touched:
+    """The rows of the files that are left. A condition that only Spark understands is looked at even when no file is, so
+    that errors in it show."""
+    if not tasks and understood:
         return Touched()
     alias = target.alias_text
     where = "" if statement.where is None else f"WHERE {text.expression(statement.where)}"

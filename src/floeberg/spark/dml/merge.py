@@ -22,6 +22,7 @@ from floeberg.spark.dml.assignments import TargetColumns, TypesOf
 from floeberg.spark.dml.merge_clauses import ClauseTexts, kind_of
 from floeberg.spark.dml.merge_pruning import SourceKeys, key_pairs, source_keys
 from floeberg.spark.dml.positions import RowKind, Touched, touched_rows
+from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
@@ -51,8 +52,12 @@ def merge(execution: Execution, statement: Merge, *, source: DataFrame | None = 
     Raises TableNotFound, InvalidInput (unknown columns, values that do not fit, a row matched by several source rows),
     Spark's own errors for conditions and values, ValidationConflict, CommitConflict. The table is unchanged then.
     """
-    target = changed_table(execution, statement.table, verb="merge", alias=statement.alias)
-    return _Merge(execution, statement, target, source).run()
+
+    def run(now: Execution) -> Committed | None:
+        target = changed_table(now, statement.table, verb="merge", alias=statement.alias)
+        return _Merge(now, statement, target, source).run()
+
+    return run_again_on_conflict(execution, statement.table.parts, run)
 
 
 @dataclass(frozen=True, slots=True)

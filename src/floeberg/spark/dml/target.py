@@ -20,17 +20,16 @@ from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
 from floeberg.spark.execution import Execution
 from floeberg.spark.session import AttachedSession
-from floeberg.spark.sql.condition_parser import parse_condition
 from floeberg.spark.sql.conjuncts import condition_of_target
 from floeberg.spark.sql.cursor import Cursor
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.names import Name, TableIdentifier
-from floeberg.spark.sql.predicates import AllOf, AnyOf, Condition
 from floeberg.spark.sql.references import double_braces
 from floeberg.spark.sql.statements import Span
 from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
 from floeberg.spark.write.destination import Destination, destination, refuse_encrypted
 from floeberg.spark.write.options import WriteOptions, write_options
+from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.lineage import MIN_FORMAT_VERSION
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION, with_row_lineage
@@ -184,8 +183,6 @@ def target_condition(
     if span is None:
         return TargetCondition(TRUE, TRUE)
     found = condition_of_target(cursor, span, target=target.identifier, alias=target.alias, others=others)
-    part = cursor.within(span.start, span.end)
-    whole = _leaves(parse_condition(part, 0, len(part.tokens) - 1))
     session = target.session
     rules = {
         "ansi": session.setting("spark.sql.ansi.enabled", "true") == "true",
@@ -196,12 +193,6 @@ def target_condition(
     weak = to_expression(found, target.schema, **rules)  # type: ignore[arg-type]
     exact = None
     # Parts that cannot be read are left out of what was found: then nothing exact is known.
-    if sum(_leaves(each) for each in found) == whole:
+    if is_whole(cursor, span, found):
         exact = to_exact_expression(found, target.schema, **rules)  # type: ignore[arg-type]
     return TargetCondition(weak, exact)
-
-
-def _leaves(condition: Condition) -> int:
-    if isinstance(condition, AllOf | AnyOf):
-        return sum(_leaves(child) for child in condition.children)
-    return 1

@@ -9,6 +9,7 @@ from pyspark.sql import types as st
 from floeberg.commit.commit import Committed
 from floeberg.spark.dml.assignments import TargetColumns, assigned_fields, checked, row_after
 from floeberg.spark.dml.positions import RowKind, touched_rows
+from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
@@ -23,6 +24,10 @@ def update(execution: Execution, statement: Update) -> Committed | None:
     Raises TableNotFound, InvalidInput for assignments that do not fit, Spark's own errors for conditions and values,
     ValidationConflict, CommitConflict; nothing is written before all of the statement was checked.
     """
+    return run_again_on_conflict(execution, statement.table.parts, lambda now: _update(now, statement))
+
+
+def _update(execution: Execution, statement: Update) -> Committed | None:
     target = changed_table(execution, statement.table, verb="update", alias=statement.alias)
     text = StatementText(execution, [(target.identifier, target.alias)])
     columns = TargetColumns(target.schema, target.identifier, target.alias, case_sensitive=target.case_sensitive)

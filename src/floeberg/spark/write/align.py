@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
@@ -15,9 +16,14 @@ from floeberg.spec.schema import Schema
 from floeberg.spec.types import UNSET, NestedField
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _NUMBERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType, st.FloatType, st.DoubleType, st.DecimalType)
+_LIMITS: Final = {
+    st.ByteType: (-(1 << 7), (1 << 7) - 1),
+    st.ShortType: (-(1 << 15), (1 << 15) - 1),
+    st.IntegerType: (-(1 << 31), (1 << 31) - 1),
+}
 _DATETIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 
 
@@ -51,8 +57,21 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
         if problem is not None:
             raise InvalidInput(f"table {alignment.table}: {problem}", table=alignment.table, column=field.name)
         column = frame[position]
-        columns.append((column if given.dataType == target else column.cast(target)).alias(field.name))
+        columns.append(_stored(frame, column, given.dataType, target).alias(field.name))
     return frame.select(*columns)
+
+
+def _stored(frame: DataFrame, column: Column, given: st.DataType, target: st.DataType) -> Column:
+    """The column in the target's type. A number that does not fit raises, also in sessions whose casts wrap around."""
+    if given == target:
+        return column
+    made = column.cast(target)
+    limits = _LIMITS.get(type(target))
+    if limits is None or str(frame.sparkSession.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true":
+        return made
+    fits = column.isNull() | ((column > limits[0] - 1) & (column < limits[1] + 1))
+    message = F.concat(F.lit("a value does not fit "), F.lit(target.simpleString()), F.lit(": "), column.cast("string"))
+    return F.when(fits, made).otherwise(F.raise_error(message).cast(target))
 
 
 def _by_name(frame: DataFrame, alignment: Alignment) -> dict[str, tuple[int, st.StructField]]:

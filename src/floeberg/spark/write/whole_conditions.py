@@ -1,0 +1,23 @@
+"""Whether a condition was understood in every part: whoever acts on whole files must know that nothing was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from floeberg.spark.sql.condition_parser import parse_condition
+from floeberg.spark.sql.cursor import Cursor
+from floeberg.spark.sql.predicates import AllOf, AnyOf, Condition
+from floeberg.spark.sql.statements import Span
+
+
+def is_whole(cursor: Cursor, span: Span, found: Sequence[Condition]) -> bool:
+    """Whether `found`, which `condition_of_target` gave for the span, says all that the text says. Parts that cannot be
+    read, or that speak of another relation, are left out there, which makes the rest true for more rows."""
+    part = cursor.within(span.start, span.end)
+    return sum(_leaves(each) for each in found) == _leaves(parse_condition(part, 0, len(part.tokens) - 1))
+
+
+def _leaves(condition: Condition) -> int:
+    if isinstance(condition, AllOf | AnyOf):
+        return sum(_leaves(child) for child in condition.children)
+    return 1
