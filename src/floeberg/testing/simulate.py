@@ -56,6 +56,10 @@ class Setting:
     skewed_clocks: bool
     keeps_versions: int | None
     merges_manifests: bool
+    kinds: tuple[str, ...] = ()
+    """Only these kinds of change; none means all that make sense."""
+    store_overwrites: bool = False
+    """A store that breaks its promise, to prove that the checker notices."""
 
     @classmethod
     def draw(cls, seed: object) -> Setting:
@@ -84,11 +88,20 @@ class Setting:
 
     def beginning(self) -> Setting:
         """What of it decides how the table is made."""
-        return replace(self, evolves_spec=False, writers=0, fault_rate=0, crashes=False, skewed_clocks=False)
+        return replace(
+            self,
+            evolves_spec=False,
+            writers=0,
+            fault_rate=0,
+            crashes=False,
+            skewed_clocks=False,
+            store_overwrites=False,
+        )
 
     def draw_changes(self, chance: random.Random) -> list[str]:
         """One to three kinds of change that make sense here, those of rows more often than those of the definition."""
-        fitting = [name for name in PLANS if (name not in FIXED_SPEC if self.evolves_spec else name != "evolve_spec")]
+        sensible = [name for name in PLANS if (name not in FIXED_SPEC if self.evolves_spec else name != "evolve_spec")]
+        fitting = self.kinds or sensible
         weights = [5 if name == "evolve_spec" else 1 if name in OF_DEFINITION else 2 for name in fitting]
         return chance.choices(fitting, weights=weights, k=chance.randrange(1, 4))
 
@@ -192,7 +205,8 @@ class Player:
     """Plays one history."""
 
     def __init__(self, seed: object, setting: Setting) -> None:
-        self.world = SimWorld(f"{seed}", capabilities=CAPABILITIES)
+        overwrites = setting.store_overwrites
+        self.world = SimWorld(f"{seed}", capabilities=CAPABILITIES, create_overwrites=overwrites)
         self.setting = setting
         begun = _begun(setting.beginning())
         self.world.time_ms = begun.world.time_ms
