@@ -89,6 +89,16 @@ def test_rows_that_a_rewrite_only_carries_over_are_left_out(mode: str) -> None:
     assert [(row["_change_type"], row["k"]) for row in narrow] == [("DELETE", 4), ("INSERT", 4)]
 
 
+def test_as_many_equal_rows_are_carried_over_as_there_were() -> None:
+    table = new_table(2, "copy-on-write")
+    table.append(pa.table({"k": [1, 1, 2], "v": ["a", "b", "c"], "x": [0.5, 0.5, None]}))
+    first = table.current_snapshot
+    assert first is not None
+    table.update({"v": "a"}, where="v = 'b'")
+    changes = table.scan_changes(first.snapshot_id).to_arrow().to_pylist()
+    assert [(row["_change_type"], row["k"], row["v"]) for row in changes] == [("DELETE", 1, "b"), ("INSERT", 1, "a")]
+
+
 def test_equality_deletes_are_changes() -> None:
     table = new_table(2, "merge-on-read")
     table.append(some_rows(1, 2, 3))

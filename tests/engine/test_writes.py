@@ -325,6 +325,21 @@ def test_a_transaction_is_one_commit_whose_changes_see_one_another() -> None:
     assert len(set(ids)) == 2
 
 
+def test_rows_of_a_transaction_take_their_ids_when_it_commits() -> None:
+    """Another commit takes the ids that were next when the rows were written and copied."""
+    lake = catalog("lake", type="memory")
+    lake.create_namespace("db")
+    table = lake.create_table("db.t", DDL, format_version=3)
+    table.append(rows((1, "a", 0)))
+    with table.transaction() as tx:
+        tx.append(rows((2, "b", 0), (3, "c", 0)))
+        tx.update({"name": "z"}, where="id = 3")
+        lake.load_table("db.t").append(rows((100, "other", 0), (101, "other", 0)))
+    found_rows = table.scan(["id", "_row_id"]).to_arrow().to_pylist()
+    assert sorted(row["id"] for row in found_rows) == [1, 2, 3, 100, 101]
+    assert len({row["_row_id"] for row in found_rows}) == 5
+
+
 def test_a_failed_transaction_commits_nothing_and_leaves_no_file() -> None:
     table = new_table()
     table.append(rows((1, "a", 0)))
