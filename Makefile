@@ -23,8 +23,16 @@ $(STAMP): requirements.lock pyproject.toml tools/check_python.sh
 setup: $(STAMP) ## build .venv from the lock
 	@echo "ready: $(VENV)"
 
-test: $(STAMP) ## run the tests
-	$(PYTEST) -n $(JOBS) --dist worksteal tests
+test: $(STAMP) ## run the tests (those on Spark: make test-spark)
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not spark" tests
+
+test-spark: $(STAMP) ## run the tests that start a Spark session (needs Java 17)
+	@sh tools/check_java.sh
+	$(PYTEST) -m spark tests/spark
+
+test-connect: $(STAMP) ## run the marked core over Spark Connect
+	@sh tools/check_java.sh
+	FLOEBERG_SPARK=connect $(PYTEST) -m connect tests/spark
 
 # Readers whose packages clash with ours live in environments of their own. `ready` says what was installed.
 PEERS          := .cache/peers
