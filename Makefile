@@ -24,7 +24,7 @@ setup: $(STAMP) ## build .venv from the lock
 	@echo "ready: $(VENV)"
 
 test: $(STAMP) ## run the tests (those on Spark: make test-spark)
-	$(PYTEST) -n $(JOBS) --dist worksteal -m "not spark" tests
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not spark and not peers and not java" tests
 
 test-spark: $(STAMP) ## run the tests that start a Spark session (needs Java 17)
 	@sh tools/check_java.sh
