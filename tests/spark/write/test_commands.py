@@ -43,11 +43,13 @@ def test_columns_are_found_by_name_and_checked_before_anything_is_written(sessio
     assert rows(session, table) == [(2, "b")]
 
 
-def test_a_null_in_a_required_column_fails_the_write_and_leaves_no_file(session: Any) -> None:
+def test_a_null_in_a_required_column_fails_the_write_and_leaves_no_file_of_its_task(session: Any) -> None:
     table = make(session, "required")
     with pytest.raises(InvalidInput, match="required"):
-        session.sql("SELECT IF(id = 3, NULL, id) AS id, 'x' AS name FROM range(5)").writeTo(table).append()
-    folder = session.lake.load_table("db.required").metadata.location.removeprefix("file://")
+        session.sql("SELECT IF(id = 3, NULL, id) AS id, 'x' AS name FROM range(0, 5, 1, 1)").writeTo(table).append()
+    loaded = session.lake.load_table("db.required")
+    folder = loaded.metadata.location.removeprefix("file://")
+    assert loaded.current_snapshot is None
     assert not any(files for _, _, files in os.walk(os.path.join(folder, "data")))
 
 
