@@ -20,8 +20,8 @@ from hazards.commit_racer import lake
 PROCESSES, COMMITS = 8, 50
 RETRIES = {
     "commit.retry.num-retries": "10000",
-    "commit.retry.min-wait-ms": "10",
-    "commit.retry.max-wait-ms": "500",
+    "commit.retry.min-wait-ms": "100",
+    "commit.retry.max-wait-ms": "2000",
 }
 
 

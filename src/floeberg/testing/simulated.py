@@ -50,6 +50,7 @@ class SimIds:
         self._last_uuid: uuid.UUID | None = None
         self._last_snapshot_id: int | None = None
         self._repeats = 0
+        self._forced: list[int] = []
 
     def repeat(self, count: int) -> None:
         """The next `count` ids are those given last."""
@@ -57,8 +58,7 @@ class SimIds:
 
     def force_snapshot_id(self, snapshot_id: int) -> None:
         """The next snapshot id is this one."""
-        self._last_snapshot_id = snapshot_id
-        self._repeats = max(1, self._repeats)
+        self._forced.append(snapshot_id)
 
     def uuid(self) -> uuid.UUID:
         if self._take_repeat() and self._last_uuid is not None:
@@ -67,6 +67,9 @@ class SimIds:
         return self._last_uuid
 
     def snapshot_id(self) -> int:
+        if self._forced:
+            self._last_snapshot_id = self._forced.pop(0)
+            return self._last_snapshot_id
         if self._take_repeat() and self._last_snapshot_id is not None:
             return self._last_snapshot_id
         self._last_snapshot_id = self._random.randrange(1, 1 << 63)
