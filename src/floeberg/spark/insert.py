@@ -26,6 +26,7 @@ from floeberg.spark.sql.references import Rewrite, apply_rewrites
 from floeberg.spark.sql.statements import Span, TruncateTable
 from floeberg.spark.sql.to_expression import to_exact_expression
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions
+from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.refs import MAIN_BRANCH
 from floeberg.spec.schema import Schema
 from floeberg.spec.spark_literals import literal_text
@@ -178,8 +179,8 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
     schema = resolved.table.state.metadata.current_schema
     if text.strip().lower() in ("true", "(true)"):
         return TRUE
-    cursor = Cursor(text)
-    conditions = condition_of_target(cursor, Span(0, len(text)), target=resolved.identifier, alias=None)
+    cursor, span = Cursor(text), Span(0, len(text))
+    conditions = condition_of_target(cursor, span, target=resolved.identifier, alias=None)
     found = to_exact_expression(
         conditions,
         schema,
@@ -188,7 +189,8 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
         case_sensitive=session.setting("spark.sql.caseSensitive", "false") == "true",
         timestamp_ntz=session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
     )
-    if found is None or not conditions:
+    # A part that was not understood is left out of `conditions`, and without it rows outside the condition would go.
+    if found is None or not conditions or not is_whole(cursor, span, conditions):
         raise UnsupportedFeature(
             f"{resolved.identifier}: rows cannot be overwritten by {text!r}; compare columns with literals of their types"
         )
