@@ -208,9 +208,10 @@ class Sequence:
     def check(self) -> None:
         has_lineage = self.table.format_version > 2
         extra = [ROW_ID.name, LAST_UPDATED_SEQUENCE_NUMBER.name] if has_lineage else []
-        found = self.table.scan(["k", "v", "s", "p", *extra]).to_arrow().to_pylist()
+        scan = self.table.scan(["k", "v", "s", "p", *extra], options={"threads": "1"})
+        found = scan.to_arrow().to_pylist()
         assert {row["k"]: (row["v"], row["s"], row["p"]) for row in found} == self.model.by_key, self.done
-        assert len(found) == len(self.model.by_key) == self.table.scan().count(), self.done
+        assert len(found) == len(self.model.by_key) == scan.count(), self.done
         if has_lineage:
             self.check_lineage(found)
 
