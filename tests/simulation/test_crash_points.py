@@ -34,7 +34,9 @@ def test_a_writer_of_version_2_may_die_at_any_point(kind, catalog):
 
 @pytest.mark.parametrize("catalog", [FILESYSTEM, ROWS])
 @pytest.mark.parametrize("fault", [Fault.ERROR_BEFORE, Fault.ERROR_AFTER, Fault.LATE])
-@pytest.mark.parametrize("kind", ["merge_append", "overwrite_files", "row_delta", "rewrite_files", "transaction", "properties"])
+@pytest.mark.parametrize(
+    "kind", ["merge_append", "overwrite_files", "row_delta", "rewrite_files", "transaction", "properties"]
+)
 def test_any_call_may_fail_and_the_writer_is_told_the_truth(kind, fault, catalog):
     with decoded_once():
         assert fail_everywhere(kind, setting(catalog, kind, keeps_versions=1), fault).tried > 3
