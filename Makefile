@@ -7,6 +7,8 @@ STAMP  := $(VENV)/.installed
 RAM    := $(wildcard /dev/shm)
 PYTEST := $(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python -m pytest
 JOBS   ?= 2
+N      ?= 20000
+FIRST  ?= 100000
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check model bench docs lock clean format api-update interop-peers interop-java
@@ -81,6 +83,9 @@ model: $(STAMP) ## 500 random sequences of row-level changes on Spark against a 
 
 bench: $(STAMP) ## run every benchmark (long)
 	$(BIN)/python -m bench
+
+sim: $(STAMP) ## play N random histories of concurrent writers, from seed FIRST on
+	$(BIN)/python -m floeberg.testing.simulate --histories $(N) --first $(FIRST)
 
 lock: ## resolve requirements.lock anew from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv
