@@ -11,7 +11,7 @@ N      ?= 20000
 FIRST  ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check model bench docs lock clean format api-update interop-peers interop-java
+.PHONY: help setup demo test check model bench sim docs lock clean format api-update interop-peers interop-java
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
