@@ -15,9 +15,9 @@ from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.refs import MAIN_BRANCH
 from floeberg.spec.snapshots import Snapshot
 from floeberg.testing.model import NotPossible
+from floeberg.testing.planning import TAG, Shared, Step
 from floeberg.testing.sim_reader import Anomaly, SimReader, TableView
 from floeberg.testing.sim_rows import Row
-from floeberg.testing.workload import TAG, Shared, Step
 
 
 class Outcome(StrEnum):

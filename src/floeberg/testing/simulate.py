@@ -28,12 +28,13 @@ from floeberg.testing.decoding import decoded_once
 from floeberg.testing.faults import CrashPoint, Fault, NoFaults, RandomFaults
 from floeberg.testing.history_checker import Done, HistoryChecker, Outcome
 from floeberg.testing.model import Change, TableModel
+from floeberg.testing.planning import TAG, Shared, Step
 from floeberg.testing.scheduler import Scheduler, SimulationFailed
 from floeberg.testing.sim_catalogs import FILESYSTEM, LOCATION, ROWS, SimCatalog
 from floeberg.testing.sim_reader import Anomaly, SimReader
 from floeberg.testing.sim_rows import SCHEMA, Row, StoredRow, data_file
 from floeberg.testing.simulated import SimProcess, SimWorld
-from floeberg.testing.workload import FIXED_SPEC, OF_DEFINITION, PLANS, TAG, Shared, Step, Writer
+from floeberg.testing.workload import FIXED_SPEC, OF_DEFINITION, PLANS, Writer
 
 EXCUSED: Final = ("some but not all", "points to it", "partition field", "no field")
 """What may be wrong with a change that was right when it was planned: a file holds rows of several partitions (the spec
