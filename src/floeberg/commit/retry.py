@@ -90,8 +90,9 @@ def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay)
             if attempt_number > 1 and not gives_up:  # the first attempt may only have had a state that was long ago
                 _wait(pointer, attempt_number - 1, low_ms=policy.min_wait_ms, high_ms=policy.max_wait_ms)
             state = pointer.refresh()
-            if attempt.landed_in(state):
-                # A store or proxy that repeated our own write reports a conflict with ourselves.
+            if attempt.snapshot_ids and attempt.landed_in(state):
+                # A store or proxy that repeated our own write reports a conflict with ourselves. A change without a
+                # snapshot may have been made alike by another, and is only replayed: that does it no harm.
                 return state
             if gives_up:
                 raise _gave_up(pointer, attempt_number, conflict) from conflict
