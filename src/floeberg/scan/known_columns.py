@@ -47,9 +47,9 @@ class KnownColumns:
         """Bounds that contradict each other prove nothing and are left out, as are NaN ones."""
         if lower is None or upper is None:
             return replace(self, lower=lower, upper=upper)
-        bad = (lower > upper).fill_null(False)
+        bad = _filled(lower > upper, False)
         if lower.dtype.is_float():
-            bad = bad | lower.is_nan().fill_null(False) | upper.is_nan().fill_null(False)
+            bad = bad | _filled(lower.is_nan(), False) | _filled(upper.is_nan(), False)
         return replace(self, lower=_nulled(lower, bad), upper=_nulled(upper, bad))
 
 
@@ -63,21 +63,19 @@ def known_columns(reference: BoundReference, frame: pl.DataFrame) -> KnownColumn
     values, nulls = _count(column("value_counts")), _count(column("null_value_counts"))
     floating = can_be_nan(reference.type)
     nans = _count(column("nan_value_counts")) if floating else _constant(0, frame.height)
-    known_nans = nans.fill_null(0)
-    consistent = ((values <= rows) & (known_nans <= values) & (nulls.fill_null(0) <= values - known_nans)).fill_null(
-        True
-    )
-    all_counted = (values == rows).fill_null(not reference.is_nested)
-    counted = (values > 0).fill_null(False) & consistent
+    known_nans = _filled(nans, 0)
+    consistent = _filled((values <= rows) & (known_nans <= values) & (_filled(nulls, 0) <= values - known_nans), True)
+    all_counted = _filled(values == rows, not reference.is_nested)
+    counted = _filled(values > 0, False) & consistent
     if not reference.is_nested:
         counted = counted & all_counted
-    no_nans = (nans == 0).fill_null(False)
+    no_nans = _filled(nans == 0, False)
     known = KnownColumns(
-        no_nulls=(nulls == 0).fill_null(False) & all_counted & consistent,
-        only_nulls=(nulls == values).fill_null(False) & counted,
+        no_nulls=_filled(nulls == 0, False) & all_counted & consistent,
+        only_nulls=_filled(nulls == values, False) & counted,
         no_nans=no_nans & consistent if floating else no_nans,
-        only_nans=(nans == values).fill_null(False) & counted & all_counted,
-        only_nulls_or_nans=(nulls == values - nans).fill_null(False) & counted,
+        only_nans=_filled(nans == values, False) & counted & all_counted,
+        only_nulls_or_nans=_filled(nulls == values - nans, False) & counted,
         lower=None,
         upper=None,
     )
@@ -104,7 +102,13 @@ def may_hold(predicate: BoundPredicate, known: KnownColumns) -> pl.Series:
 
 
 def _count(counts: pl.Series) -> pl.Series:
-    return _nulled(counts, (counts < 0).fill_null(False))
+    return _nulled(counts, _filled(counts < 0, False))
+
+
+def _filled(values: pl.Series, value: bool | int) -> pl.Series:
+    """Without nulls. Filling goes through polars' query engine, which costs more than a small plan's work; most series of
+    a plan have no null."""
+    return values.fill_null(value) if values.null_count() else values
 
 
 def _nulled(values: pl.Series, where: pl.Series) -> pl.Series:
@@ -137,7 +141,7 @@ def _compared(
     """The comparison with a literal; true where the bound is not known."""
     if bounds is None:
         return known.no_nulls | True
-    return compare(bounds, _literal(bounds, literal)).fill_null(True)
+    return _filled(compare(bounds, _literal(bounds, literal)), True)
 
 
 def _literal(like: pl.Series, literal: Any) -> pl.Series:
@@ -181,7 +185,7 @@ def _some_between(lower: pl.Series, upper: pl.Series, literals: Sequence[Any]) -
     places = ordered.search_sorted(lower.zip_with(lower.is_not_null(), least), side="left")
     is_there = places < len(ordered)
     found = ordered.gather(places.clip(0, len(ordered) - 1))
-    return is_there & (found <= upper).fill_null(True)
+    return is_there & _filled(found <= upper, True)
 
 
 def _may_start_with(known: KnownColumns, literals: Sequence[Any]) -> pl.Series:
@@ -204,7 +208,7 @@ def _may_not_start_with(known: KnownColumns, literals: Sequence[Any]) -> pl.Seri
     prefix = _literal(known.lower, literals[0])
     size = len(literals[0])
     all_start = (known.lower.bin.slice(0, size) == prefix) & (known.upper.bin.slice(0, size) == prefix)
-    return ~known.only_nulls & ~all_start.fill_null(False)
+    return ~known.only_nulls & ~_filled(all_start, False)
 
 
 _MAY_HOLD: Final[dict[Op, Callable[[KnownColumns, Sequence[Any]], pl.Series]]] = {
