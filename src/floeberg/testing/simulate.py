@@ -36,6 +36,8 @@ from floeberg.testing.sim_rows import SCHEMA, Row, StoredRow, data_file
 from floeberg.testing.simulated import SimProcess, SimWorld
 from floeberg.testing.workload import FIXED_SPEC, OF_DEFINITION, PLANS, Writer
 
+ENOUGH: Final = 1000
+"""So many histories let nearly every pair of changes meet; the rest is brought together."""
 EXCUSED: Final = ("some but not all", "points to it", "partition field", "no field")
 """What may be wrong with a change that was right when it was planned: a file holds rows of several partitions (the spec
 changed), a snapshot to be expired is a branch's by now, the spec was changed twice."""
@@ -343,6 +345,25 @@ class Totals:
         return "\n".join(lines)
 
 
+def meet_missing(totals: Totals, *, most: int = 60) -> None:
+    """Plays histories of two kinds of change each, until those that chance never let meet have met. Raises
+    SimulationFailed at an anomaly."""
+    with decoded_once():
+        for a, b in totals.missing_pairs():
+            for number in range(most):
+                seed = f"{a} beside {b} {number}"
+                drawn = Setting.draw(seed)
+                version = max(2, drawn.format_version) if "upgrade" not in (a, b) else 2
+                evolves = "evolve_spec" in (a, b)
+                totals.add(
+                    run_history(
+                        seed, replace(drawn, kinds=(a, b), writers=5, format_version=version, evolves_spec=evolves)
+                    )
+                )
+                if (a, b) in totals.pairs:
+                    break
+
+
 def run_histories(seeds: Iterable[object], *, until: Callable[[], bool] | None = None) -> Totals:
     """Plays the histories of the seeds, as far as `until` lets. Raises SimulationFailed at the first anomaly."""
     totals = Totals()
@@ -368,6 +389,8 @@ def main(arguments: list[str] | None = None) -> int:
     seeds = [given.seed] if given.seed is not None else range(given.first, given.first + given.histories)
     try:
         totals = run_histories(seeds)
+        if given.histories >= ENOUGH and given.seed is None:
+            meet_missing(totals)
     except SimulationFailed as failed:
         sys.stdout.write(f"ANOMALY {failed}\n")
         return 1
