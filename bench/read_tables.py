@@ -56,11 +56,11 @@ def _make(lake: Catalog, kind: str, rows: int, files: int) -> Table:
     if kind == "positions":
         _delete_positions(table, writer, written)
     elif kind == "vectors":
-        vectors = {_target(file): _some(file.record_count, seed) for seed, file in enumerate(written)}
-        _add(table, writer.write_vectors(vectors))
+        vectors = {target(file): _some(file.record_count, seed) for seed, file in enumerate(written)}
+        add_deletes(table, writer.write_vectors(vectors))
     elif kind == "equality":
         for number in range(EQUALITY_FILES):
-            _add(table, _equality_deletes(table, number, rows))
+            add_deletes(table, _equality_deletes(table, number, rows))
     return table
 
 
@@ -86,18 +86,18 @@ def _some(count: int, seed: int) -> BitMap64:
     return BitMap64(random.Random(seed).sample(range(count), int(count * DELETED_SHARE)))
 
 
-def _target(file: DataFile) -> DeletedFile:
+def target(file: DataFile) -> DeletedFile:
     return DeletedFile(file_path=file.file_path, spec_id=file.spec_id, partition=file.partition)
 
 
 def _delete_positions(table: Table, writer: TableWriter, written: list[DataFile]) -> None:
     deletes = [
-        writer.write_position_deletes({_target(f): _some(f.record_count, seed)}) for seed, f in enumerate(written)
+        writer.write_position_deletes({target(f): _some(f.record_count, seed)}) for seed, f in enumerate(written)
     ]
-    _add(table, deletes)
+    add_deletes(table, deletes)
 
 
-def _add(table: Table, deletes: list[DataFile]) -> None:
+def add_deletes(table: Table, deletes: list[DataFile]) -> None:
     current = table.current_snapshot
     assert current is not None
     table.commit(RowDelta(added=deletes, view=ReadView(starting_snapshot_id=current.snapshot_id)))
@@ -105,13 +105,18 @@ def _add(table: Table, deletes: list[DataFile]) -> None:
 
 def _equality_deletes(table: Table, number: int, rows: int) -> list[DataFile]:
     keys = random.Random(1000 + number).sample(range(rows), int(rows * DELETED_SHARE / EQUALITY_FILES))
+    return write_equality_deletes(table, f"equality-{number}", pa.table({"id": sorted(keys)}), equality_ids=[1])
+
+
+def write_equality_deletes(table: Table, name: str, keys: pa.Table, *, equality_ids: list[int]) -> list[DataFile]:
+    """One equality delete file of that name, for the whole table."""
     writer = RollingWriter(
         table.pointer.store_for(table.location),
         table.schema,
         spec=table.spec,
-        new_location=lambda _: f"{table.location}/data/equality-{number}.parquet",
+        new_location=lambda _: f"{table.location}/data/{name}.parquet",
         content=FileContent.EQUALITY_DELETES,
-        equality_ids=[1],
+        equality_ids=equality_ids,
     )
-    writer.write(pa.table({"id": sorted(keys)}))
+    writer.write(keys)
     return writer.close()
