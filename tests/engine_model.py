@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from strategies.expressions import POOLS, TRANSFORMS
 
 V3_COLUMNS = ("ns", "tzns")
 MODES = ("copy-on-write", "merge-on-read")
+FORMATS = ("parquet", "parquet", "orc", "avro")
 _US_RANGE = 2**52  # what ORC can hold, and transforms do not overflow on
 
 
@@ -58,6 +59,8 @@ class Model:
     rows: list[Kept] = field(default_factory=list)
     pools: dict[int, list[object]] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
+    formats: Sequence[str] = FORMATS
+    by_key: bool = True
 
     @property
     def schema(self) -> Schema:
@@ -78,12 +81,12 @@ class Model:
     def step(self) -> None:
         steps: list[Callable[[], None]] = [self.append, self.append, self.evolve_schema, self.evolve_spec, self.delete]
         if self.table.format_version > 1:
-            steps += [self.delete_by_key, self.delete]
+            steps += [*([self.delete_by_key] if self.by_key else []), self.delete]
         self.rng.choice(steps)()
 
     def append(self) -> None:
         with self.table.update_properties() as u:
-            u.set({"write.format.default": self.rng.choice(["parquet", "parquet", "orc", "avro"])})
+            u.set({"write.format.default": self.rng.choice(self.formats)})
         schema = self.schema
         rows = [self._random_values() for _ in range(self.rng.randrange(1, 9))]
         self.table.append(arrow_rows(rows, schema))
@@ -193,7 +196,7 @@ class Model:
                     "//", "/"
                 ).replace(":/", "://")
             ),
-            properties={"write.delete.format.default": self.rng.choice(["parquet", "orc", "avro"])},
+            properties={"write.delete.format.default": self.rng.choice(self.formats[-3:])},
             content=FileContent.EQUALITY_DELETES,
             equality_ids=ids,
         )
@@ -230,9 +233,18 @@ def arrow_rows(rows: list[dict[int, Any]], schema: Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=arrow_schema(schema))
 
 
-def random_model(lake: Catalog, name: str, rng: random.Random, *, steps: int = 7) -> Model:
-    """A table that went through some random changes, and its model."""
-    version = rng.choice([1, 2, 2, 3, 3])
+def random_model(
+    lake: Catalog,
+    name: str,
+    rng: random.Random,
+    *,
+    steps: int = 7,
+    versions: Sequence[int] = (1, 2, 2, 3, 3),
+    formats: Sequence[str] = FORMATS,
+    by_key: bool = True,
+) -> Model:
+    """A table that went through some random changes, and its model; readers that know less ask for less."""
+    version = rng.choice(versions)
     names = [column for column in POOLS if "." not in column and (version > 2 or column not in V3_COLUMNS)]
     chosen = [*rng.sample([column for column in names if column != "r"], rng.randrange(3, 6)), "r"]
     schema = Schema(
@@ -247,7 +259,8 @@ def random_model(lake: Catalog, name: str, rng: random.Random, *, steps: int = 7
             "commit.manifest.min-count-to-merge": rng.choice(["2", "2", "100"]),
         },
     )
-    model = Model(table, rng, pools={f.field_id: _values(f.name) for f in table.schema.fields})
+    pools = {f.field_id: _values(f.name) for f in table.schema.fields}
+    model = Model(table, rng, pools=pools, formats=formats, by_key=by_key)
     if rng.random() < 0.6:
         model.evolve_spec()
     model.append()

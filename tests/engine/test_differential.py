@@ -11,9 +11,9 @@ from engine_model import random_model
 from engine_rows import assert_same_rows, matching, rows_of
 from floeberg.api.catalog import catalog
 
-TABLES = 50
-FILTERS_PER_TABLE = 40
-BATCH = 5
+TABLES = 300
+FILTERS_PER_TABLE = 7
+BATCH = 25
 
 
 @pytest.mark.parametrize("first", range(0, TABLES, BATCH))

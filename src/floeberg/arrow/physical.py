@@ -92,7 +92,9 @@ def physical_value(scalar: pa.Scalar, data_type: IcebergType) -> Any:
 
 
 def physical_values(array: pa.Array, data_type: IcebergType) -> list[Any]:
-    """The physical forms of an array of a primitive type."""
+    """The physical forms of an array of a primitive type, or of one of nothing but nulls."""
+    if pa.types.is_null(array.type):
+        return [None] * len(array)
     if isinstance(data_type, UuidType):
         return [None if value is None else uuid.UUID(bytes=value) for value in array.to_pylist()]
     if isinstance(data_type, DateType):
