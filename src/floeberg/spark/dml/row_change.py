@@ -19,6 +19,7 @@ from floeberg.errors import FloebergError, InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.files.deletion_vector import encode_deletion_vector
 from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.dml.copying import copy_kept_rows, may_be_copied
 from floeberg.spark.dml.delete_writing import write_deletes
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.dml.target_scan import kept_rows
@@ -91,13 +92,18 @@ def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, wr
         write_deletes(target, touched, planned.positions, writer=writer, change=change)
     elif touched:
         change.removed_data += [task.data_file for task in touched]
-        kept = _kept(target, touched, planned.positions)
-        frame = kept if frame is None else kept.unionByName(_with_age(target, frame))
+        if may_be_copied(target, touched):
+            written += copy_kept_rows(target, touched, planned.positions)
+            change.counts.copied = sum(file.record_count for file in written)
+            touched = []
+        else:
+            kept = _kept(target, touched, planned.positions)
+            frame = kept if frame is None else kept.unionByName(_with_age(target, frame))
     if frame is not None:
-        written += _write_rows(target, frame, planned, touched)
-        change.added += written
-        copied_from = () if target.in_place else touched
-        _count(target, change, planned, written, copied_from=copied_from)
+        made = _write_rows(target, frame, planned, touched)
+        written += made
+        _count(target, change, planned, made, copied_from=() if target.in_place else touched)
+    change.added += written
     return change
 
 
@@ -145,8 +151,9 @@ def _count(
         reader = table_files(target.table, target.schema).reader()
         live = sum(reader.live_rows(replace(task, residual=TRUE)) for task in copied_from)
         gone = sum(len(planned.positions[task.data_file.file_path]) for task in copied_from)
-        change.counts.copied = live - gone
-        change.counts.inserted = rest - change.counts.copied
+        copied = live - gone
+        change.counts.copied += copied
+        change.counts.inserted = rest - copied
 
 
 def _operations(target: ChangedTable, change: RowChange, condition: Expression) -> list[Operation]:

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import functions as F
 
@@ -68,14 +69,27 @@ def kept_rows(
     touched: Mapping[str, bytes],
 ) -> DataFrame:
     """The live rows of tasks but those at the touched positions, which are given as encoded vectors by path."""
+    reader = kept_rows_reader(table, tasks, schema, projection=projection, touched=touched)
+    return group_numbers(spark, reader).mapInArrow(reader, frame_schema(projection))
+
+
+def kept_rows_reader(
+    table: LoadedTable,
+    tasks: Sequence[FileScanTask],
+    schema: Schema,
+    *,
+    projection: Schema,
+    touched: Mapping[str, bytes],
+) -> KeptRows:
+    """What reads the rows of `kept_rows` in the workers."""
     whole = [replace(_lean(task), residual=TRUE) for task in tasks]
     groups = tuple(group_tasks(whole, SplitOptions.of(table.state.metadata.properties)))
-    reader = KeptRows(table=table_files(table, schema), groups=groups, projection=projection, touched=dict(touched))
+    return KeptRows(table=table_files(table, schema), groups=groups, projection=projection, touched=dict(touched))
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return reader(batches)
 
-    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(read, frame_schema(projection))
+def group_numbers(spark: SparkSession, reader: KeptRows) -> DataFrame:
+    """One number a partition, for each group of tasks."""
+    return spark.range(0, len(reader.groups), 1, len(reader.groups))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,17 +104,32 @@ class KeptRows:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of the groups whose numbers come in, as Spark takes them."""
         schema = spark_arrow_schema(self.projection)
+        for found in self.rows(batches):
+            yield to_spark(found, self.projection, schema)
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of the groups whose numbers come in, as they are read."""
         reader = self.table.reader()
         columns = range(len(self.projection.fields))
         with_position = Schema(*self.projection.fields, ROW_POSITION)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for task in self.groups[number]:
-                    gone = decode_positions(self.touched[task.data_file.file_path])
+                    gone = decode_positions(self.touched[task.data_file.file_path]).astype(np.int64)
                     for found in reader.rows(task, with_position):
-                        places = found.column(len(columns)).to_numpy(zero_copy_only=False).astype(np.uint64)
-                        stays = ~np.isin(places, gone.astype(np.uint64), assume_unique=True)
-                        yield to_spark(found.filter(pa.array(stays)).select(columns), self.projection, schema)
+                        yield _without(found.select(columns), found.column(len(columns)), gone)
+
+
+def _without(batch: pa.RecordBatch, positions: pa.Array, gone: npt.NDArray[np.int64]) -> pa.RecordBatch:
+    """The rows of a batch but those at the positions that are gone, which are in order, as the batch's are."""
+    places = positions.to_numpy(zero_copy_only=False)
+    if not len(places) or not len(gone):
+        return batch
+    start, end = np.searchsorted(gone, [places[0], places[-1] + 1])
+    if start == end:
+        return batch
+    stays = np.isin(places, gone[start:end], assume_unique=True, invert=True)
+    return batch.filter(pa.array(stays))
 
 
 def _lean(task: FileScanTask) -> FileScanTask:

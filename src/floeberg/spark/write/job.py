@@ -3,8 +3,9 @@ descriptions of the files come back. Only what a successful task reported is eve
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -17,7 +18,7 @@ from floeberg.arrow.locations import DataLocations
 from floeberg.arrow.write import RollingWriter
 from floeberg.arrow.write_properties import write_properties
 from floeberg.catalogs.base import LoadedTable
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, StorageError
 from floeberg.files.data_file_wire import decode_data_file, encode_data_file
 from floeberg.spark.read.worker_check import check_workers
 from floeberg.spark.worker_stores import WorkerStores, worker_stores
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 RESULT_SCHEMA: Final = "file binary"
 _WORKER_ERROR: Final = re.compile(r"floeberg\.errors\.InvalidInput: (.+)")
+logger = logging.getLogger("floeberg")
 _RESULT: Final = pa.schema([pa.field("file", pa.binary())])
 
 
@@ -93,26 +95,58 @@ def write_data_files(
     table's pointer by default. Raises InvalidInput when a value does not fit its column, UnsupportedFeature when the
     workers lack what they need or cannot reach the table's store.
     """
+    task = writer_task(table, stores=stores, options=options, schema=schema)
+    order = task.sort_order
+    rows = distributed(
+        frame, schema=task.schema, spec=task.spec, order=order, mode=options.distribution, fanout=options.fanout
+    )
+    return run_writers(rows, table, task)
+
+
+def writer_task(
+    table: LoadedTable, *, stores: Stores | None = None, options: WriteOptions, schema: Schema | None = None
+) -> WriterTask:
+    """What the workers need to write data files of a table."""
     metadata = table.state.metadata
-    own = schema or metadata.current_schema
-    check_workers(frame.sparkSession)
     spec = metadata.spec(options.spec_id)
-    order = metadata.default_sort_order
-    rows = distributed(frame, schema=own, spec=spec, order=order, mode=options.distribution, fanout=options.fanout)
-    partition_type = partition_type_of(metadata, spec.spec_id)
-    task = WriterTask(
+    return WriterTask(
         stores=worker_stores(stores or table.pointer.stores, location=metadata.location),
         location=metadata.location,
-        schema=own,
+        schema=schema or metadata.current_schema,
         spec=spec,
-        partition_type=partition_type,
-        sort_order=order,
+        partition_type=partition_type_of(metadata, spec.spec_id),
+        sort_order=metadata.default_sort_order,
         properties=dict(options.properties),
         write_id=table.pointer.effects.ids.uuid(),
         clustered=not options.fanout,
     )
-    results = _collected(rows.mapInArrow(task, RESULT_SCHEMA), table)
-    return [decode_data_file(bytes(row.file), partition_type) for row in results]
+
+
+def run_writers(
+    rows: DataFrame, table: LoadedTable, task: WriterTask, work: Callable[..., Iterator[pa.RecordBatch]] | None = None
+) -> list[DataFile]:
+    """Runs a writer, or work around it, over the rows as they are distributed, and describes what was written."""
+    check_workers(rows.sparkSession)
+    try:
+        results = _collected(rows.mapInArrow(work or task, RESULT_SCHEMA), table)
+    except BaseException:
+        _remove_written(task, table)
+        raise
+    return [decode_data_file(bytes(row.file), task.partition_type) for row in results]
+
+
+def _remove_written(task: WriterTask, table: LoadedTable) -> None:
+    """Removes what tasks of a failed job wrote: their descriptions are lost with it, but their names carry the write's id. A
+    task that is still being stopped may write one more file, which orphan removal finds."""
+    folder = DataLocations(task.location, task.properties, task.write_id).folder
+    store = table.pointer.store_for(folder)
+    mark = f"-{task.write_id}-"
+    try:
+        found = [info.location for info in store.list(folder) if mark in info.location.rpartition("/")[2]]
+        for location in found:
+            store.delete(location)
+    except StorageError as error:
+        logger.warning("table %s: files of the failed write %s stay: %s", task.location, task.write_id, error)
 
 
 def _collected(frame: DataFrame, table: LoadedTable) -> list[Any]:
