@@ -128,9 +128,8 @@ def _write_to(self: Any, table: str) -> Any:
 
 def _merge_into(self: Any, table: str, condition: Any) -> Any:
     session = session_of(self.sparkSession)
-    if session is not None:
-        writer.refuse_merge(session, table)
-    return original(self, "mergeInto")(table, condition)
+    found = None if session is None else writer.merge_writer(session, self, table, condition)
+    return original(self, "mergeInto")(table, condition) if found is None else found
 
 
 def _filter(self: Any, condition: Any) -> Any:

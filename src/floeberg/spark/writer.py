@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound, UnsupportedFeature
 from floeberg.expr.nodes import TRUE
 from floeberg.spark.ddl.create import NewTable, make_table
+from floeberg.spark.dml.merge_writer import MergeIntoWriter
 from floeberg.spark.insert import exact_condition, prepared_write, target_table
 from floeberg.spark.originals import original
 from floeberg.spark.reader import RECORD, RECORDING, Record, is_path, record_of
@@ -117,10 +118,9 @@ def table_writer(session: AttachedSession, frame: DataFrame, name: str) -> Table
     return None if identifier is None else TableWriter(session, frame, identifier)
 
 
-def refuse_merge(session: AttachedSession, name: str) -> None:
-    """Raises UnsupportedFeature when the target is ours."""
-    if _identifier(session, name) is not None:
-        raise UnsupportedFeature(f"mergeInto({name!r}) is not there yet, it comes in a later release")
+def merge_writer(session: AttachedSession, frame: DataFrame, name: str, condition: Any) -> MergeIntoWriter | None:
+    """What `df.mergeInto` gives when the target is ours."""
+    return None if _identifier(session, name) is None else MergeIntoWriter(session, frame, name, condition)
 
 
 def _identifier(session: AttachedSession, name: str) -> TableIdentifier | None:

@@ -1,20 +1,23 @@
-"""Assignments as text: each column of a row as it will be, with nested fields and defaults, checked before anything runs."""
+"""Assignments: each column of a row as it will be, with nested fields and defaults, checked before anything runs.
+
+Values are text or Columns; what is done with them is the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.dml.statement_text import literal_name
-from floeberg.spark.sql.dml_statements import Assignment
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.names import TableIdentifier
 from floeberg.spark.sql.references import double_braces
 from floeberg.spark.types import spark_type
 from floeberg.spark.write.align import assignment_problem
+from floeberg.spark.write.store_guard import guarded_text, unguarded_problem
 from floeberg.spark.write.type_text import type_text
 from floeberg.spec.schema import Schema
 from floeberg.spec.spark_literals import literal_text
@@ -25,13 +28,72 @@ TypesOf = Callable[[Sequence[str]], Sequence[st.DataType]]
 """The types that Spark gives to expressions where they stand."""
 
 
+V = TypeVar("V")
+G = TypeVar("G")
+G_co = TypeVar("G_co", covariant=True)
+
+
+class Values(Protocol[V]):
+    """How values of one kind are made and looked at."""
+
+    @property
+    def ansi(self) -> bool: ...
+
+    def types(self, values: Sequence[V]) -> Sequence[st.DataType]:
+        """Their types where they stand."""
+
+    def stored(self, value: V, given: st.DataType, wanted: st.DataType) -> V:
+        """The value in another type."""
+
+    def constant(self, text: str, wanted: st.DataType) -> V:
+        """An SQL constant in a type."""
+
+    def own(self, path: Path) -> V:
+        """A column of the row that is changed, or a field in it."""
+
+    def struct(self, members: Sequence[tuple[str, V]]) -> V: ...
+
+
 @dataclass(frozen=True, slots=True)
-class Assigned:
-    """A field that is set: its path of exact names, and the text of its value; None is DEFAULT."""
+class TextValues:
+    """Values that are text, parts of a template."""
+
+    alias: str
+    types: TypesOf
+    ansi: bool
+
+    def stored(self, value: str, given: st.DataType, wanted: st.DataType) -> str:
+        if self.ansi:
+            return cast_text(value, wanted)
+        mark = "floeberg_assigned_value"  # the value is part of a template already, what is put around it is not
+        return double_braces(guarded_text(mark, given, wanted)).replace(mark, value)
+
+    def constant(self, text: str, wanted: st.DataType) -> str:
+        return cast_text(double_braces(text), wanted)
+
+    def own(self, path: Path) -> str:
+        return double_braces(".".join(quote_name(part) for part in (self.alias, *path)))
+
+    def struct(self, members: Sequence[tuple[str, str]]) -> str:
+        return f"named_struct({', '.join(f'{literal_name(name)}, {value}' for name, value in members)})"
+
+
+class Given(Protocol[G_co]):
+    """`column = value` as it was given; a value of None is DEFAULT."""
+
+    @property
+    def column(self) -> Path: ...
+    @property
+    def value(self) -> G_co | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned(Generic[V]):
+    """A field that is set: its path of exact names, and its value; None is DEFAULT."""
 
     path: Path
     field: NestedField
-    value: str | None
+    value: V | None
 
 
 class TargetColumns:
@@ -75,10 +137,10 @@ class TargetColumns:
 
 
 def assigned_fields(
-    columns: TargetColumns, assignments: Sequence[Assignment], render: Callable[[object], str]
-) -> list[Assigned]:
+    columns: TargetColumns, assignments: Sequence[Given[G]], render: Callable[[G], V]
+) -> list[Assigned[V]]:
     """The assignments, resolved. Raises InvalidInput for unknown columns and for fields that are set twice."""
-    found: list[Assigned] = []
+    found: list[Assigned[V]] = []
     for assignment in assignments:
         path, field = columns.resolve(assignment.column)
         for other in found:
@@ -89,23 +151,28 @@ def assigned_fields(
     return found
 
 
-def checked(assigned: Sequence[Assigned], types_of: TypesOf, *, table: str) -> list[Assigned]:
+def checked(assigned: Sequence[Assigned[V]], values: Values[V], *, table: str) -> list[Assigned[V]]:
     """The assignments with their values cast as store assignment does. Raises InvalidInput for a value that cannot be
     stored, and for a null constant in a required column."""
-    values = [each.value for each in assigned if each.value is not None]
-    types = iter(types_of(values) if values else ())
-    result: list[Assigned] = []
+    given_values = [each.value for each in assigned if each.value is not None]
+    types = iter(values.types(given_values) if given_values else ())
+    result: list[Assigned[V]] = []
     for each in assigned:
+        name = ".".join(each.path)
         if each.value is None:
-            result.append(Assigned(each.path, each.field, default_text(each.field, path=each.path, table=table)))
+            result.append(
+                Assigned(each.path, each.field, default_value(each.field, values, path=each.path, table=table))
+            )
             continue
         given, wanted = next(types), spark_type(each.field.type)
-        problem = assignment_problem(given, wanted, path=".".join(each.path))
+        problem = assignment_problem(given, wanted, path=name)
+        if problem is None and not values.ansi:
+            problem = unguarded_problem(given, wanted, path=name)
         if problem is None and each.field.required and isinstance(given, st.NullType):
-            problem = f"column {'.'.join(each.path)!r} is required and cannot be set to null"
+            problem = f"column {name!r} is required and cannot be set to null"
         if problem is not None:
-            raise InvalidInput(f"table {table}: {problem}", table=table, column=".".join(each.path))
-        result.append(Assigned(each.path, each.field, cast_text(each.value, wanted)))
+            raise InvalidInput(f"table {table}: {problem}", table=table, column=name)
+        result.append(Assigned(each.path, each.field, values.stored(each.value, given, wanted)))
     return result
 
 
@@ -113,43 +180,44 @@ def cast_text(value: str, wanted: st.DataType) -> str:
     return f"CAST({value} AS {double_braces(type_text(wanted))})"
 
 
-def default_text(field: NestedField, *, path: Path, table: str) -> str:
+def default_value(field: NestedField, values: Values[V], *, path: Path, table: str) -> V:
     """DEFAULT: the write default, or null. Raises InvalidInput for a required column without one."""
     wanted = spark_type(field.type)
     if field.write_default is UNSET or field.write_default is None:
         if field.required:
             raise InvalidInput(f"table {table}: column {'.'.join(path)!r} is required and has no default")
-        return cast_text("NULL", wanted)
+        return values.constant("NULL", wanted)
     if isinstance(field.type, TimeType):
-        return cast_text(str(field.write_default), wanted)
-    return cast_text(double_braces(literal_text(field.type, field.write_default)), wanted)
+        return values.constant(str(field.write_default), wanted)
+    return values.constant(literal_text(field.type, field.write_default), wanted)
 
 
-def row_after(schema: Schema, assigned: Sequence[Assigned], alias: str) -> list[str]:
-    """Each top-level column of a row after the assignments; the others are the row's own, under the alias."""
-    values = {each.path: each.value for each in assigned if each.value is not None}
-    return [_value(field, (field.name,), values, alias) for field in schema.fields]
+def row_after(schema: Schema, assigned: Sequence[Assigned[V]], values: Values[V]) -> list[V]:
+    """Each top-level column of a row after the assignments; the others are the row's own."""
+    given = {each.path: each.value for each in assigned if each.value is not None}
+    return [_value(field, (field.name,), given, values) for field in schema.fields]
 
 
-def _value(field: NestedField, path: Path, values: dict[Path, str], alias: str) -> str:
-    if path in values:
-        return values[path]
-    own = double_braces(".".join(quote_name(part) for part in (alias, *path)))
-    if not any(other[: len(path)] == path for other in values) or not isinstance(field.type, StructType):
-        return own
-    members = ", ".join(
-        f"{literal_name(member.name)}, {_value(member, (*path, member.name), values, alias)}"
-        for member in field.type.members
+def _value(field: NestedField, path: Path, given: Mapping[Path, V], values: Values[V]) -> V:
+    if path in given:
+        return given[path]
+    if not any(other[: len(path)] == path for other in given) or not isinstance(field.type, StructType):
+        return values.own(path)
+    return values.struct(
+        [(member.name, _value(member, (*path, member.name), given, values)) for member in field.type.members]
     )
-    return f"named_struct({members})"
 
 
-def new_row(schema: Schema, assigned: Sequence[Assigned], *, table: str) -> list[str]:
+def new_row(schema: Schema, assigned: Sequence[Assigned[V]], values: Values[V], *, table: str) -> list[V]:
     """Each column of an inserted row: as assigned, else its default. Raises InvalidInput for nested columns, and for
     required ones that are left out."""
-    values = {}
+    given: dict[str, V | None] = {}
     for each in assigned:
         if len(each.path) > 1:
             raise InvalidInput(f"table {table}: an insert sets whole columns, not {'.'.join(each.path)!r}")
-        values[each.path[0]] = each.value
-    return [values.get(field.name) or default_text(field, path=(field.name,), table=table) for field in schema.fields]
+        given[each.path[0]] = each.value
+    row = []
+    for field in schema.fields:
+        value = given.get(field.name)
+        row.append(default_value(field, values, path=(field.name,), table=table) if value is None else value)
+    return row

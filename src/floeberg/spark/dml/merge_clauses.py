@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import types as st
@@ -11,6 +11,7 @@ from floeberg.errors import InvalidInput
 from floeberg.spark.dml.assignments import (
     Assigned,
     TargetColumns,
+    TextValues,
     TypesOf,
     assigned_fields,
     cast_text,
@@ -18,14 +19,11 @@ from floeberg.spark.dml.assignments import (
     new_row,
     row_after,
 )
-from floeberg.spark.dml.positions import RowKind
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.sql.dml_statements import MergeClause
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.references import double_braces
 from floeberg.spark.types import spark_type
-
-_KINDS = {"delete": RowKind.DELETE, "update": RowKind.UPDATE, "insert": RowKind.INSERT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +35,7 @@ class ClauseTexts:
     source: st.StructType
     source_alias: str
     table: str
+    ansi: bool
     evolves: bool = False
 
     def decision(self, clauses: Sequence[MergeClause]) -> str:
@@ -74,19 +73,19 @@ class ClauseTexts:
         schema = self.columns.schema
         if clause.action == "delete":
             return [cast_text("NULL", spark_type(field.type)) for field in schema.fields]
-        assigned = checked(self._assigned(clause), types_of, table=self.table)
+        values = TextValues(self.columns.alias, types_of, self.ansi)
+        assigned = checked(self._assigned(clause), values, table=self.table)
         if clause.action == "insert":
-            return new_row(schema, assigned, table=self.table)
+            return new_row(schema, assigned, values, table=self.table)
         # All branches of a CASE are of one type: the row's own values are cast to what they are.
-        own = row_after(schema, assigned, self.columns.alias)
+        own = row_after(schema, assigned, values)
         return [cast_text(value, spark_type(field.type)) for value, field in zip(own, schema.fields, strict=True)]
 
-    def _assigned(self, clause: MergeClause) -> list[Assigned]:
+    def _assigned(self, clause: MergeClause) -> list[Assigned[str]]:
         if not clause.star:
-            render: Callable[[object], str] = self.text.expression  # type: ignore[assignment]
-            return assigned_fields(self.columns, clause.assignments, render)
+            return assigned_fields(self.columns, clause.assignments, self.text.expression)
         names = {field.name.lower(): field.name for field in self.source.fields}
-        assigned = []
+        assigned: list[Assigned[str]] = []
         for field in self.columns.schema.fields:
             name = names.get(field.name.lower())
             if name is not None:
@@ -99,8 +98,3 @@ class ClauseTexts:
                     column=field.name,
                 )
         return assigned
-
-
-def kind_of(clauses: Sequence[MergeClause], number: int) -> RowKind:
-    """What a clause does to a row."""
-    return _KINDS[clauses[number - 1].action]

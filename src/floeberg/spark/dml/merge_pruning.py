@@ -40,18 +40,21 @@ def key_pairs(
 ) -> list[KeyPair]:
     """The equalities between a column of each side that must all hold for a match, where both are of one type, so that
     nothing is coerced."""
-    tokens = [token for token in cursor.tokens if span.start <= token.start and token.end <= span.end]
     pairs = []
-    for piece in _conjuncts(tokens):
-        sides = _sides(piece, cursor)
-        if sides is None:
-            continue
+    for sides in path_pairs(cursor, span):
         for own, other in (sides, sides[::-1]):
             pair = _pair(own, other, columns, source, source_alias)
             if pair is not None:
                 pairs.append(pair)
                 break
     return pairs
+
+
+def path_pairs(cursor: Cursor, span: Span) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Both sides of the equalities between columns that must all hold."""
+    tokens = [token for token in cursor.tokens if span.start <= token.start and token.end <= span.end]
+    found = [_sides(piece, cursor) for piece in _conjuncts(tokens)]
+    return [sides for sides in found if sides is not None]
 
 
 def _conjuncts(tokens: Sequence[Token]) -> list[list[Token]]:
@@ -112,10 +115,10 @@ def _pair(
     if field is None or name is None:
         return None
     types = [column.dataType for column in source.fields if column.name.lower() == name.lower()]
-    return KeyPair(field, name) if len(types) == 1 and _can_list(field, types[0]) else None
+    return KeyPair(field, name) if len(types) == 1 and can_list(field, types[0]) else None
 
 
-def _can_list(field: NestedField, data_type: st.DataType) -> bool:
+def can_list(field: NestedField, data_type: st.DataType) -> bool:
     """Whether values of the source are those of the column: another collation has another equality, and types that Spark
     has no type for are shown in another form."""
     same = data_type == spark_type(field.type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from floeberg.arrow.row_level import RowLevelMode
 from floeberg.catalogs.base import LoadedTable
@@ -24,6 +24,7 @@ from floeberg.spark.sql.conjuncts import condition_of_target
 from floeberg.spark.sql.cursor import Cursor
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.names import Name, TableIdentifier
+from floeberg.spark.sql.predicates import Condition
 from floeberg.spark.sql.references import double_braces
 from floeberg.spark.sql.statements import Span
 from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
@@ -87,6 +88,10 @@ class ChangedTable:
     @property
     def case_sensitive(self) -> bool:
         return self.session.setting("spark.sql.caseSensitive", "false") == "true"
+
+    @property
+    def ansi(self) -> bool:
+        return self.session.setting("spark.sql.ansi.enabled", "true") == "true"
 
     @property
     def chosen(self) -> Chosen:
@@ -183,16 +188,31 @@ def target_condition(
     if span is None:
         return TargetCondition(TRUE, TRUE)
     found = condition_of_target(cursor, span, target=target.identifier, alias=target.alias, others=others)
+    weak = target_expression(target, found)
+    exact = None
+    # Parts that cannot be read are left out of what was found: then nothing exact is known.
+    if is_whole(cursor, span, found):
+        exact = to_exact_expression(found, target.schema, **_rules(target))
+    return TargetCondition(weak, exact)
+
+
+def target_expression(target: ChangedTable, conditions: Sequence[Condition]) -> Expression:
+    """Conditions on the target's columns, for planning: true for every row for which all of them are."""
+    return to_expression(conditions, target.schema, **_rules(target))
+
+
+class _Rules(TypedDict):
+    ansi: bool
+    session_time_zone: str
+    case_sensitive: bool
+    timestamp_ntz: bool
+
+
+def _rules(target: ChangedTable) -> _Rules:
     session = target.session
-    rules = {
-        "ansi": session.setting("spark.sql.ansi.enabled", "true") == "true",
+    return {
+        "ansi": target.ansi,
         "session_time_zone": session.setting("spark.sql.session.timeZone", "UTC"),
         "case_sensitive": target.case_sensitive,
         "timestamp_ntz": session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
     }
-    weak = to_expression(found, target.schema, **rules)  # type: ignore[arg-type]
-    exact = None
-    # Parts that cannot be read are left out of what was found: then nothing exact is known.
-    if is_whole(cursor, span, found):
-        exact = to_exact_expression(found, target.schema, **rules)  # type: ignore[arg-type]
-    return TargetCondition(weak, exact)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import types as st
 
 from floeberg.commit.commit import Committed
-from floeberg.spark.dml.assignments import TargetColumns, assigned_fields, checked, row_after
+from floeberg.spark.dml.assignments import TargetColumns, TextValues, assigned_fields, checked, row_after
 from floeberg.spark.dml.positions import RowKind, touched_rows
 from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns
@@ -31,7 +31,7 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
     target = changed_table(execution, statement.table, verb="update", alias=statement.alias)
     text = StatementText(execution, [(target.identifier, target.alias)])
     columns = TargetColumns(target.schema, target.identifier, target.alias, case_sensitive=target.case_sensitive)
-    assigned = assigned_fields(columns, statement.assignments, text.expression)  # type: ignore[arg-type]
+    assigned = assigned_fields(columns, statement.assignments, text.expression)
     ctes = text.verbatim(statement.ctes)
     alias = target.alias_text
     empty = target.rows([])
@@ -41,7 +41,8 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
         found = text.frame(f"{ctes} SELECT {items} FROM {{floeberg_target}} AS {alias}", floeberg_target=empty)
         return [field.dataType for field in found.schema.fields]
 
-    after = row_after(target.schema, checked(assigned, types_of, table=target.name), target.alias)
+    values = TextValues(target.alias, types_of, target.ansi)
+    after = row_after(target.schema, checked(assigned, values, table=target.name), values)
     condition = target_condition(target, text.cursor, statement.where)
     where = "" if statement.where is None else f"WHERE {text.expression(statement.where)}"
     query = f"{ctes} SELECT {_items(target, after)} FROM {{floeberg_target}} AS {alias} {where}"

@@ -5,25 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.types import spark_type
+from floeberg.spark.write.store_guard import guarded_column, unguarded_problem
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import UNSET, NestedField
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 _NUMBERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType, st.FloatType, st.DoubleType, st.DecimalType)
-_LIMITS: Final = {
-    st.ByteType: (-(1 << 7), (1 << 7) - 1),
-    st.ShortType: (-(1 << 15), (1 << 15) - 1),
-    st.IntegerType: (-(1 << 31), (1 << 31) - 1),
-}
 _DATETIMES = (st.DateType, st.TimestampType, st.TimestampNTZType)
 
 
@@ -45,6 +40,7 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
     Raises InvalidInput: unknown, doubled or
     missing columns, and types that would lose or change values."""
     sources = _by_name(frame, alignment) if alignment.by_name else _by_position(frame, alignment)
+    ansi = str(frame.sparkSession.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
     columns = []
     for field in alignment.schema.fields:
         source = sources.get(field.name)
@@ -54,24 +50,15 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
         position, given = source
         target = spark_type(field.type)
         problem = assignment_problem(given.dataType, target, path=field.name)
+        if problem is None and not ansi:
+            problem = unguarded_problem(given.dataType, target, path=field.name)
         if problem is not None:
             raise InvalidInput(f"table {alignment.table}: {problem}", table=alignment.table, column=field.name)
         column = frame[position]
-        columns.append(_stored(frame, column, given.dataType, target).alias(field.name))
+        if given.dataType != target:
+            column = column.cast(target) if ansi else guarded_column(column, given.dataType, target)
+        columns.append(column.alias(field.name))
     return frame.select(*columns)
-
-
-def _stored(frame: DataFrame, column: Column, given: st.DataType, target: st.DataType) -> Column:
-    """The column in the target's type. A number that does not fit raises, also in sessions whose casts wrap around."""
-    if given == target:
-        return column
-    made = column.cast(target)
-    limits = _LIMITS.get(type(target))
-    if limits is None or str(frame.sparkSession.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true":
-        return made
-    fits = column.isNull() | ((column > limits[0] - 1) & (column < limits[1] + 1))
-    message = F.concat(F.lit("a value does not fit "), F.lit(target.simpleString()), F.lit(": "), column.cast("string"))
-    return F.when(fits, made).otherwise(F.raise_error(message).cast(target))
 
 
 def _by_name(frame: DataFrame, alignment: Alignment) -> dict[str, tuple[int, st.StructField]]:
