@@ -47,6 +47,7 @@ def plan_files(
     case_sensitive: bool = True,
     cache: FrameCache | None = None,
     with_metrics: bool = False,
+    keep_metrics_of: frozenset[int] = frozenset(),
     ignore_scheme: bool = False,
     all_deletes: bool = False,
     threads: int = DEFAULT_THREADS,
@@ -54,7 +55,8 @@ def plan_files(
     """The files of a snapshot that may hold rows for which `where` is true, with the deletes that apply to them.
 
     Reads the manifest list and the manifests that summaries do not rule out, each once, and nothing else. `with_metrics`
-    keeps the metrics maps of the planned files; `ignore_scheme` is for position deletes whose paths have another form than
+    keeps the metrics maps of the planned files, `keep_metrics_of` those of some columns as columns of the plan's frames;
+    `ignore_scheme` is for position deletes whose paths have another form than
     the manifests' (as some engines write them). `all_deletes` is for whoever writes planned files anew (copy-on-write,
     compaction): deletes of rows that the filter does not ask about must be applied too. Raises UnsupportedFeature for
     encrypted tables, FormatError, InvalidInput when the filter does not fit the schema.
@@ -63,7 +65,13 @@ def plan_files(
     bound = bind(where, chosen.schema, case_sensitive=case_sensitive)
     manifests = () if chosen.snapshot is None else reader.manifests(chosen.snapshot)
     planner = Planner(metadata, chosen.schema, bound, reader=reader)
-    return planner.plan(manifests, with_metrics=with_metrics, ignore_scheme=ignore_scheme, all_deletes=all_deletes)
+    return planner.plan(
+        manifests,
+        keep_metrics_of=keep_metrics_of,
+        with_metrics=with_metrics,
+        ignore_scheme=ignore_scheme,
+        all_deletes=all_deletes,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,23 @@ def test_hazard_24_a_column_dropped_and_added_again_has_its_default_under_filter
     assert spark_rows(frame) == arrow_rows(table)
 
 
+def test_filters_lose_no_nan_by_statistics_that_leave_it_out(spark: Any, lake: Catalog) -> None:
+    table = lake.create_table("db.t", "id int, x double, f float, s struct<y: double>", format_version=2)
+    nan = float("nan")
+    append(table, [{"id": 1, "x": nan, "f": 1.0, "s": {"y": 1.0}}, {"id": 2, "x": -5.0, "f": 2.0, "s": {"y": 1.0}}])
+    append(table, [{"id": 3, "x": 7.0, "f": nan, "s": {"y": nan}}, {"id": 4, "x": -0.0, "f": -1.0, "s": {"y": -1.0}}])
+    frame = table_frame(spark, loaded(table))
+    assert len(routes(frame).by_arrow) == 2
+    for where, ids in (
+        ("x > 0", [1, 3]), ("x != -5", [1, 3, 4]), ("NOT (x < 100)", [1]), ("x = double('NaN')", [1]), ("x = 0.0", [4]),
+        ("f >= 1.5", [2, 3]), ("s.y > 0", [1, 2, 3]),
+    ):  # fmt: skip
+        assert sorted(row.id for row in frame.where(where).select("id").collect()) == ids, where
+    narrow = table_frame(spark, loaded(table), select=["id", "x", "f"])
+    assert len(routes(narrow).plain) == 2
+    assert sorted(row.id for row in narrow.where("x > 0 OR f > 1.5").collect()) == [1, 2, 3]
+
+
 def test_types_that_grew_are_read_by_field_id(spark: Any, lake: Catalog) -> None:
     table = lake.create_table("db.t", "i int, f float, d decimal(9,2), t date, s struct<i: int>", format_version=3)
     append(table, [{"i": 1, "f": 0.5, "d": None, "t": dt.date(1960, 1, 2), "s": {"i": 3}}])

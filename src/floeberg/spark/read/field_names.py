@@ -4,13 +4,26 @@ Spark matches columns by field id, but pushes filters down by name: a file in wh
 would be skipped by that field's statistics, and rows would be lost. So a name is used only where no schema of the table
 ever gave it, at the same place, to another field. And where Spark reads only a part of a struct, it forgets field ids of
 the struct, and of all within a list: nested columns are read by Spark only if nothing in them was ever renamed.
+
+Statistics in Parquet leave NaN out, and Spark, to which NaN is greater than any number, skips row groups by them all the
+same: `x > 0` would lose NaN. So a file that has NaN, or may have, is read without filters on that column pushed down.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import polars as pl
+
+from floeberg.scan.metric_columns import metric_name
+from floeberg.scan.scan_plan import ScanPlan
+from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.schema import walk_fields
-from floeberg.spec.types import NestedField
+from floeberg.spec.schema import Schema, walk_fields
+from floeberg.spec.types import DoubleType, FloatType, NestedField, StructType
+
+NAN_COUNTS: Final = "nan_value_counts"
 
 
 def unsafe_ids(metadata: TableMetadata) -> frozenset[int] | None:
@@ -47,6 +60,44 @@ def changed_types(metadata: TableMetadata) -> frozenset[int]:
         for field, _ in walk_fields(schema.fields):
             types.setdefault(field.field_id, set()).add(_kind(field))
     return frozenset(field_id for field_id, kinds in types.items() if len(kinds) > 1)
+
+
+def floating_ids(schema: Schema) -> frozenset[int]:
+    """The ids of floating-point fields that filters can be pushed down to."""
+    return frozenset(leaf for field in schema.fields for leaf in _floating(field))
+
+
+def _floating(field: NestedField) -> Iterator[int]:
+    """Not those in lists and maps, whose elements no pushed filter asks for."""
+    if isinstance(field.type, (FloatType, DoubleType)):
+        yield field.field_id
+    elif isinstance(field.type, StructType):
+        for member in field.type.members:
+            yield from _floating(member)
+
+
+def planned_with_nan(plan: ScanPlan, schema: Schema) -> frozenset[int]:
+    """The top-level columns in which a planned file has NaN, or may have; the plan was made to keep the metrics of
+    `floating_ids`."""
+    frames = [part.frame for part in plan.parts]
+    return _with_nan(schema, lambda leaf: all(_has_none(frame, metric_name(NAN_COUNTS, leaf)) for frame in frames))
+
+
+def tasks_with_nan(tasks: Sequence[FileScanTask], schema: Schema) -> frozenset[int]:
+    """The same for tasks that have their metrics."""
+    counts = [task.data_file.nan_value_counts or {} for task in tasks]
+    return _with_nan(schema, lambda leaf: all(known.get(leaf) == 0 for known in counts))
+
+
+def _with_nan(schema: Schema, has_none: Callable[[int], bool]) -> frozenset[int]:
+    return frozenset(top.field_id for top in schema.fields if not all(has_none(leaf) for leaf in _floating(top)))
+
+
+def _has_none(frame: pl.DataFrame, column: str) -> bool:
+    if column not in frame.columns:
+        return False
+    counts = frame.get_column(column)
+    return counts.null_count() == 0 and bool((counts == 0).all())
 
 
 def _kind(field: NestedField) -> str:

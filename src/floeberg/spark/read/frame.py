@@ -20,6 +20,7 @@ from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.scan.splits import SplitOptions
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.compiled_scan import CompiledScan
+from floeberg.spark.read.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.frame_registry import FrameScan, remember
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
@@ -78,6 +79,7 @@ def table_frame(
             store_for=table.pointer.store_for,
             where=where,
             cache=cache,
+            keep_metrics_of=floating_ids(chosen.schema),
             ignore_scheme=parsed.ignore_scheme,
         )
         schema = chosen.schema
@@ -95,7 +97,7 @@ def planned_frame(
 ) -> tuple[Any, Routes]:
     """The rows of planned files as a DataFrame: each group of files read its way, all in one frame."""
     files = table_files(table, schema, ignore_scheme=options.ignore_scheme, by_name=options.by_name)
-    choice = ColumnChoice(table.state.metadata, schema)
+    choice = ColumnChoice(table.state.metadata, schema, with_nan=planned_with_nan(plan, schema))
     routes = route(spark, plan, files, projection=projection, columns=choice, engine=options.engine)
     frames = _compiled(CompiledScan(spark=spark, files=files, projection=projection, choice=choice), routes)
     if routes.by_arrow:

@@ -48,18 +48,20 @@ class Routes:
 class ColumnChoice:
     """How the columns of a table are asked for: under their own names or unique ones."""
 
-    def __init__(self, metadata: TableMetadata, schema: Schema) -> None:
+    def __init__(self, metadata: TableMetadata, schema: Schema, *, with_nan: frozenset[int]) -> None:
+        """`with_nan` are the top-level columns in which some file has NaN: no filter may be pushed down to them."""
         self._unsafe = unsafe_ids(metadata)
         self._changed = changed_types(metadata)
         self._renamed = renamed_ids(metadata)
         lowered = [field.name.lower() for field in schema.fields]
         self._twice = {field.field_id for field in schema.fields if lowered.count(field.name.lower()) > 1}
         self._schema = schema
+        self._with_nan = with_nan
 
     def column(self, column: NestedField) -> CompiledColumn | None:
         """How Spark is asked for a column; None where only the Arrow engine can read it."""
         trusted = self._unsafe is not None and column.field_id not in self._unsafe
-        own_name = trusted and column.field_id not in self._twice and column.field_id not in LINEAGE
+        own_name = trusted and not {column.field_id} & (self._twice | self._with_nan | LINEAGE)
         if column.type.is_nested and not (own_name and self._is_never_renamed(column)):
             return None
         return compiled_column(column, own_name=own_name, changed=self._changed)

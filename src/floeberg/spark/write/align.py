@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
@@ -41,6 +42,8 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
     missing columns, and types that would lose or change values."""
     sources = _by_name(frame, alignment) if alignment.by_name else _by_position(frame, alignment)
     ansi = str(frame.sparkSession.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
+    # A query may give one name to several columns (`SELECT id, CAST(id AS STRING)`), or one with a dot in it.
+    numbered = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
     columns = []
     for field in alignment.schema.fields:
         source = sources.get(field.name)
@@ -54,11 +57,11 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
             problem = unguarded_problem(given.dataType, target, path=field.name)
         if problem is not None:
             raise InvalidInput(f"table {alignment.table}: {problem}", table=alignment.table, column=field.name)
-        column = frame[position]
+        column = F.col(f"c{position}")
         if given.dataType != target:
             column = column.cast(target) if ansi else guarded_column(column, given.dataType, target)
         columns.append(column.alias(field.name))
-    return frame.select(*columns)
+    return numbered.select(*columns)
 
 
 def _by_name(frame: DataFrame, alignment: Alignment) -> dict[str, tuple[int, st.StructField]]:
