@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-METRIC_MAPS: Final = ("value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+NULL_COUNTS: Final = "null_value_counts"
+METRIC_MAPS: Final = ("value_counts", NULL_COUNTS, "nan_value_counts", "lower_bounds", "upper_bounds")
 ALL_MAPS: Final = ("column_sizes", *METRIC_MAPS)
 
 

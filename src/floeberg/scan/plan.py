@@ -23,7 +23,7 @@ from floeberg.scan.delete_index import PATH_ID, DeleteIndex
 from floeberg.scan.explanation import Counter, Tally, add_reasons
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor, joined
-from floeberg.scan.metric_columns import ALL_MAPS, metric_names, with_metric_columns
+from floeberg.scan.metric_columns import ALL_MAPS, NULL_COUNTS, metric_names, with_metric_columns
 from floeberg.scan.pruning import conjuncts, field_ids, metrics_mask, metrics_masks, partition_mask
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen
@@ -155,7 +155,8 @@ class Planner:
         self, manifests: Sequence[ManifestFile], *, entries: pl.Expr = LIVE, all_deletes: bool = False
     ) -> list[FilesOfSpec]:
         """The entries of delete manifests that may delete rows for which the filter is true (or, with `all_deletes`, any
-        row of a file that may hold such rows), with the metric columns that tell which data files they are for."""
+        row of a file that may hold such rows), with the metric columns that tell which data files they are for. Of their
+        metrics they keep the counts of nulls, which tell how keys are to be compared."""
 
         def read(manifest: ManifestFile) -> pl.DataFrame:
             return self._reader.frame(manifest, with_metrics=True)
@@ -168,7 +169,7 @@ class Planner:
         keys = {PATH_ID}.union(*(_distinct_ids(part.frame) for part in parts))
         kept: list[FilesOfSpec] = []
         for part in parts:
-            frame = with_metric_columns(part.frame, keys).drop(ALL_MAPS)
+            frame = with_metric_columns(part.frame, keys).drop([name for name in ALL_MAPS if name != NULL_COUNTS])
             mask = _equality_mask(TRUE if all_deletes else self._bound, frame)
             self._tally.deletes.by_metrics += int((~mask).sum())
             kept.append(replace(part, frame=frame.filter(mask)))

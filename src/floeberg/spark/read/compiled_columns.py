@@ -9,6 +9,7 @@ from typing import Any, Final
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
+from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.types import FIELD_ID_KEY, frame_field, spark_type
 from floeberg.spec.spark_literals import literal_text
 from floeberg.spec.types import (
@@ -53,6 +54,8 @@ _CONVERTED: Final[dict[type[IcebergType], st.DataType]] = {
     TimestamptzNsType: st.LongType(),
 }
 """Types that are read as another one, which only top-level columns can be made from."""
+_MADE: Final = frozenset({UuidType, TimestampNsType, TimestamptzNsType})
+"""Types whose values are made from what is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,13 @@ class CompiledColumn:
         field = frame_field(self.field)
         metadata = field.metadata or {}
         return self.made().alias(self.field.name, metadata=metadata)
+
+    def text(self) -> str | None:
+        """The same as SQL, where the column is taken as it is: many columns then cost Spark's gateway one call. What no
+        function gave would keep the reader's own metadata, and the optimizer leaves nothing of this one."""
+        if self.read is None or self.field.doc or type(self.field.type) in _MADE:
+            return None
+        return f"coalesce({quote_name(self.read.name)}) AS {quote_name(self.field.name)}"
 
     def made(self) -> Any:
         """The value, without a name."""
@@ -85,7 +95,7 @@ class CompiledColumn:
 
 def own_column(name: str) -> Any:
     """A column by its exact name."""
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(quote_name(name))
 
 
 def compiled_column(field: NestedField, *, own_name: bool, changed: frozenset[int]) -> CompiledColumn | None:
@@ -143,8 +153,8 @@ def _default_text(field: NestedField) -> str | None:
     """The initial default as Spark reads it from the metadata of a field; None where there is no literal for it."""
     value = field.initial_default
     match field.type:
-        case UuidType():
-            return f"X'{value.bytes.hex()}'" if hasattr(value, "bytes") else None
+        case UuidType() | FixedType() | BinaryType():
+            return None  # Spark's vectorised reader takes no bytes for a default
         case TimestampNsType() | TimestamptzNsType() | TimeType():
             return f"{value}L" if isinstance(value, int) and value >= 0 else f"CAST('{value}' AS BIGINT)"
         case StringType():

@@ -65,6 +65,11 @@ class EqualityJoin:
     def rows(self) -> int:
         return sum(delete.file.record_count for delete, _ in self.deletes)
 
+    def has_null(self, key: NestedField) -> bool:
+        """Whether a key may be null in a delete file: then it must be compared null-safely, which Spark does slowly."""
+        counts = [delete.file.null_value_counts or {} for delete, _ in self.deletes]
+        return not key.required and any(count.get(key.field_id) != 0 for count in counts)
+
 
 @dataclass(frozen=True, slots=True)
 class EqualityPlan:
@@ -134,19 +139,21 @@ def without_deleted(
     names = [f"{OWN_PREFIX}delete_{field.field_id}" for field in join.keys]
     deleted = _delete_rows(spark, join, files).toDF(*names, SCOPE, SEQUENCE_NUMBER)
     grouped = [F.col(name) for name in names] + ([F.col(SCOPE)] if join.by_scope else [])
+    is_small = join.rows <= MAX_BROADCAST_ROWS
     if join.by_sequence_number:
         deleted = deleted.groupBy(*grouped).agg(F.max(SEQUENCE_NUMBER).alias(SEQUENCE_NUMBER))
     else:
-        deleted = deleted.select(*grouped).distinct()
+        # A key that comes twice deletes no more than once; it is only worth a shuffle where many are sent around.
+        deleted = deleted.select(*grouped) if is_small else deleted.select(*grouped).distinct()
     condition = F.lit(True)
     for field, name in zip(join.keys, names, strict=True):
         own = columns[field.field_id].made()
-        condition = condition & (own == F.col(name) if field.required else own.eqNullSafe(F.col(name)))
+        condition = condition & (own.eqNullSafe(F.col(name)) if join.has_null(field) else own == F.col(name))
     if join.by_scope:
         condition = condition & (F.col(FILE_SCOPE) == F.col(SCOPE))
     if join.by_sequence_number:
         condition = condition & (F.col(FILE_SEQUENCE_NUMBER) < F.col(SEQUENCE_NUMBER))
-    if join.rows <= MAX_BROADCAST_ROWS:
+    if is_small:
         deleted = F.broadcast(deleted)
     return frame.join(deleted, condition, "left_anti")
 
