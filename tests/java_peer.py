@@ -1,11 +1,15 @@
-"""The Java Iceberg library, asked through Spark in an environment of its own, with jars that Maven fetches."""
+"""The Java Iceberg runtime, asked through Spark in an environment of its own, with jars that Maven fetches."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,27 +37,70 @@ def jar(artifact: str) -> str:
 
 
 @dataclass(frozen=True)
-class JavaPeer:
-    """A HadoopCatalog `h` and a JdbcCatalog `j`."""
+class Answer:
+    """What a statement gave: rows, the same as the text of SQL scripts, or an error."""
 
-    warehouse: Path
-    database: Path
-    jdbc_warehouse: Path
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+    error: str = ""
+
+
+class JavaRuntime:
+    """One Spark session with the Java runtime, for all tests of a run: its start is what costs."""
+
+    def __init__(self, process: subprocess.Popen[str], errors: Path) -> None:
+        self._process = process
+        self._errors = errors
+
+    def ask(self, statements: Sequence[str], settings: Mapping[str, str] | None = None) -> list[Answer]:
+        """The answers to statements, each run after the one before it, failed or not."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"settings": settings or {}, "statements": [*statements]}) + "\n")
+        self._process.stdin.flush()
+        return [self._answer() for _ in statements]
+
+    def _answer(self) -> Answer:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.startswith("ANSWER "):
+                return Answer(**json.loads(line.removeprefix("ANSWER ")))
+        raise AssertionError(f"the Java runtime ended: {self._errors.read_text()[-3000:]}")
 
     def run(self, *statements: str) -> list[list[dict[str, Any]]]:
-        """The rows of each statement, in one Spark session."""
-        if shutil.which("java") is None:
-            pytest.skip("Java is not installed here")
-        script = Path(__file__).parent / "interop" / "java" / "run_statements.py"
-        arguments = [jar(RUNTIME), jar(SQLITE), str(self.warehouse), str(self.database), str(self.jdbc_warehouse)]
-        done = subprocess.run(
-            [peer_python("java"), str(script), *arguments],
-            input=json.dumps(statements),
-            capture_output=True,
-            text=True,
-            timeout=900,
-            check=False,
-        )
-        lines = [line.removeprefix("ROWS ") for line in done.stdout.splitlines() if line.startswith("ROWS ")]
-        assert len(lines) == len(statements), f"{statements[len(lines)]}: {done.stderr[-3000:]}"
-        return [json.loads(line)["rows"] for line in lines]
+        """The rows of statements of which none fails."""
+        answers = self.ask(statements)
+        for statement, answer in zip(statements, answers, strict=True):
+            assert not answer.error, f"{statement}: {answer.error}"
+        return [answer.rows for answer in answers]
+
+    def open_hadoop(self, name: str, warehouse: Path) -> None:
+        """Gives the session a HadoopCatalog."""
+        self._open(name, {"type": "hadoop", "warehouse": str(warehouse)})
+
+    def open_jdbc(self, name: str, database: Path, warehouse: Path) -> None:
+        """Gives the session a JdbcCatalog on SQLite."""
+        settings = {"type": "jdbc", "uri": f"jdbc:sqlite:{database}", "jdbc.schema-version": "V1"}
+        self._open(name, {**settings, "warehouse": str(warehouse)})
+
+    def _open(self, name: str, settings: Mapping[str, str]) -> None:
+        """The Java catalog keeps tables in a cache of the session, which does not see what others commit: not here."""
+        prefix = f"spark.sql.catalog.{name}"
+        own = {f"{prefix}.{key}": value for key, value in settings.items()}
+        self.ask([], {prefix: "org.apache.iceberg.spark.SparkCatalog", f"{prefix}.cache-enabled": "false", **own})
+
+
+@contextmanager
+def java_runtime() -> Iterator[JavaRuntime]:
+    """Starts the peer; skips where Java, Maven or the peer's environment is missing."""
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed here")
+    script = Path(__file__).parent / "interop" / "java" / "run_statements.py"
+    command = [peer_python("java"), str(script), jar(RUNTIME), jar(SQLITE)]
+    with tempfile.TemporaryDirectory() as folder:
+        errors = Path(folder) / "errors"
+        # The runtime makes a warehouse folder for Spark's own catalog where it is started.
+        with errors.open("w") as log, subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder,
+            env={**os.environ, "TZ": "UTC", "PYSPARK_PYTHON": command[0]},
+        ) as process:  # fmt: skip
+            yield JavaRuntime(process, errors)

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".cache" / "peers"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A table by its newest metadata file, and a query of it under the name `t`."""
+
+    metadata_location: str
+    query: str = "SELECT * FROM t"
+
+
+@dataclass(frozen=True)
+class PeerAnswer:
+    """Rows as the text of SQL scripts, in any order; or the peer's error."""
+
+    rows: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    error: str = ""
 
 
 def peer_python(name: str) -> str:
@@ -21,9 +38,12 @@ def peer_python(name: str) -> str:
     return str(python)
 
 
-def ask(name: str, script: str, *arguments: str) -> list[dict[str, Any]]:
-    """The rows that a peer's script prints, one JSON object a line."""
-    command = [peer_python(name), str(Path(__file__).parent / "interop" / script), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+def ask(name: str, requests: list[Request]) -> list[PeerAnswer]:
+    """A peer's answers, all from one process."""
+    command = [peer_python(name), str(Path(__file__).parent / "interop" / f"read_with_{name}.py")]
+    asked = json.dumps([{"metadata_location": one.metadata_location, "query": one.query} for one in requests])
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    answers = [PeerAnswer(**json.loads(line)) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(answers) == len(requests), done.stderr[-2000:]
+    return answers

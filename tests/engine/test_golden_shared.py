@@ -10,51 +10,18 @@ import pytest
 
 from engine_filters import random_filter
 from engine_rows import as_expected_json, assert_same_rows, matching, rows_of
-from floeberg.api.catalog import open_table
-from floeberg.api.table import Table
-from floeberg.errors import DataFileCorrupt, FloebergError, MetadataCorrupt, PuffinCorrupt, UnsupportedFeature
+from floeberg.errors import DataFileCorrupt, MetadataCorrupt
 from golden_files import SHARED
+from golden_shared import ENTRIES, READABLE, REFUSED, WITHOUT_IDS, need_collection, open_entry, options_of
 
 pytestmark = pytest.mark.golden_shared
 
-REFUSED: dict[str, tuple[type[FloebergError], str]] = {
-    "impala/iceberg_with_key_metadata": (UnsupportedFeature, "encrypted"),
-    "duckdb-iceberg/legacy_bare_deletion_vector": (PuffinCorrupt, "not in a Puffin file"),
-    "impala/iceberg_migrated_complex_test": (DataFileCorrupt, "Null cannot be applied"),  # pyarrow cannot open it
-}
-WITHOUT_IDS = ("impala/airports_parquet", "dremio/internal_metadata_inconsistent_partitions")
 FEW_FILTERS_ABOVE_ROWS = 2_000
-
-
-def entries() -> list[dict[str, Any]]:
-    if not SHARED.is_dir():
-        return []
-    tables: list[dict[str, Any]] = json.loads((SHARED / "golden.json").read_text())["tables"]
-    return tables
-
-
-ENTRIES = {entry["id"]: entry for entry in entries()}
-READABLE = sorted(set(ENTRIES) - set(REFUSED))
 
 
 @pytest.fixture(autouse=True)
 def _collection() -> None:
-    if not SHARED.is_dir():
-        pytest.skip(f"the golden collection is not at {SHARED}")
-
-
-def open_entry(entry: dict[str, Any], *, lenient: bool = True) -> Table:
-    moved = {old: str(SHARED / new) for old, new in entry["relocate"].items()}
-    return open_table(str(SHARED / entry["path"] / entry["metadata"]), relocate=moved, lenient=lenient)
-
-
-def options_of(entry: dict[str, Any]) -> dict[str, str]:
-    options: dict[str, str] = {}
-    if "naive_rows_scheme_insensitive" in entry["checked"]:
-        options["match-delete-paths-without-scheme"] = "true"
-    if entry["id"] in WITHOUT_IDS:
-        options["match-columns-by-name"] = "true"
-    return options
+    need_collection()
 
 
 def text(row: dict[str, Any]) -> str:

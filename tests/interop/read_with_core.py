@@ -1,19 +1,18 @@
-"""Run by the `core` peer: prints the rows of tables as JSON lines, as iceberg-rust and DataFusion read them."""
-
-import json
-import sys
+"""Run by the `core` peer: iceberg-rust (pyiceberg-core) under DataFusion."""
 
 from datafusion import SessionContext
+from peer_answers import Answer, answer_all
 from pyiceberg_core.datafusion import IcebergDataFusionTable
 
-
-def main(*metadata_locations: str) -> None:
-    for number, location in enumerate(metadata_locations):
-        context = SessionContext()
-        table = IcebergDataFusionTable(identifier=["db", "t"], metadata_location=location, file_io_properties={})
-        context.register_table("t", table)
-        for row in context.sql("SELECT * FROM t").to_arrow_table().to_pylist():
-            print(json.dumps({"table": number, "row": {key: str(value) for key, value in row.items()}}))
+from shown_arrow import shown_arrow
 
 
-main(*sys.argv[1:])
+def read(metadata_location: str, query: str) -> Answer:
+    context = SessionContext()
+    table = IcebergDataFusionTable(identifier=["db", "t"], metadata_location=metadata_location, file_io_properties={})
+    context.register_table("t", table)
+    found = context.sql(query).to_arrow_table()
+    return found.column_names, shown_arrow(found)
+
+
+answer_all(read)

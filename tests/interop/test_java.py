@@ -1,41 +1,50 @@
 """The Java library's catalogs and ours on the same tables, in turn: HadoopCatalog and JdbcCatalog, both directions.
 
-Slow (Spark starts twice for each test): run by `make interop-java`.
+Run by `make interop-java`.
 """
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 import floeberg as fb
 from interop_tables import KINDS, Shared
-from java_peer import JavaPeer
+from java_peer import JavaRuntime
 from table_data import append_rows
 
 pytestmark = pytest.mark.java
 
 
-@pytest.fixture
-def java(tmp_path: Path) -> JavaPeer:
-    for name in ("h", "j"):
-        (tmp_path / name).mkdir()
-    return JavaPeer(tmp_path / "h", tmp_path / "j.db", tmp_path / "j")
+NUMBERS = count(1)
 
 
-@pytest.fixture(params=["h", "j"])
-def cat(request: pytest.FixtureRequest, java: JavaPeer) -> fb.Catalog:
-    if request.param == "h":
-        return fb.catalog("h", type="hadoop", warehouse=str(java.warehouse))
-    return fb.catalog("j", type="jdbc", uri=f"jdbc:sqlite:{java.database}", warehouse=str(java.jdbc_warehouse))
+@pytest.fixture(params=["hadoop", "jdbc"])
+def cat(request: pytest.FixtureRequest, runtime: JavaRuntime, tmp_path: Path) -> fb.Catalog:
+    return hadoop_catalog(runtime, tmp_path) if request.param == "hadoop" else jdbc_catalog(runtime, tmp_path)
+
+
+def hadoop_catalog(runtime: JavaRuntime, folder: Path) -> fb.Catalog:
+    """A catalog for both, under a name that no other test has."""
+    name = f"h{next(NUMBERS)}"
+    runtime.open_hadoop(name, folder)
+    return fb.catalog(name, type="hadoop", warehouse=str(folder))
+
+
+def jdbc_catalog(runtime: JavaRuntime, folder: Path) -> fb.Catalog:
+    name, warehouse = f"j{next(NUMBERS)}", folder / "warehouse"
+    warehouse.mkdir()
+    runtime.open_jdbc(name, folder / "catalog.db", warehouse)
+    return fb.catalog(name, type="jdbc", uri=f"jdbc:sqlite:{folder}/catalog.db", warehouse=str(warehouse))
 
 
 def ids(rows: list[dict[str, object]]) -> list[str]:
     return sorted(str(row["id"]) for row in rows)
 
 
-def test_java_reads_and_writes_tables_that_we_committed(cat: fb.Catalog, java: JavaPeer) -> None:
+def test_java_reads_and_writes_tables_that_we_committed(cat: fb.Catalog, runtime: JavaRuntime) -> None:
     name = cat.name
     cat.create_namespace("db")
     tables: dict[str, Shared] = {}
@@ -44,7 +53,7 @@ def test_java_reads_and_writes_tables_that_we_committed(cat: fb.Catalog, java: J
             tables[f"{kind}{version}"] = make(cat, f"db.{kind}{version}", version)
     read = [f"SELECT * FROM {name}.db.{one}" for one in tables]
     branched = f"{name}.db.branched3"
-    found = java.run(
+    found = runtime.run(
         *read,
         f"SHOW TABLES IN {name}.db",
         f"SELECT * FROM {branched} VERSION AS OF 'audit'",
@@ -71,7 +80,7 @@ def test_java_reads_and_writes_tables_that_we_committed(cat: fb.Catalog, java: J
     with tables["evolved1"].table.update_properties() as update:
         update.set({"after": "java"})
     cat.drop_table("db.plain1", purge=True)
-    (again, properties, left) = java.run(
+    (again, properties, left) = runtime.run(
         f"SELECT id FROM {name}.db.plain2",
         f"SHOW TBLPROPERTIES {name}.db.evolved1",
         f"SHOW TABLES IN {name}.db",
@@ -81,10 +90,10 @@ def test_java_reads_and_writes_tables_that_we_committed(cat: fb.Catalog, java: J
     assert {row["tableName"] for row in left} == set(tables) - {"plain1"}
 
 
-def test_we_read_and_write_tables_that_java_committed(cat: fb.Catalog, java: JavaPeer) -> None:
+def test_we_read_and_write_tables_that_java_committed(cat: fb.Catalog, runtime: JavaRuntime) -> None:
     name = cat.name
     gzip = "'write.metadata.compression-codec' = 'gzip'"
-    java.run(
+    runtime.run(
         f"CREATE NAMESPACE {name}.made",
         f"CREATE NAMESPACE {name}.empty",
         f"CREATE TABLE {name}.made.t (id bigint, s string, ts timestamp) USING iceberg PARTITIONED BY (bucket(4, id), day(ts)) "
@@ -103,11 +112,11 @@ def test_we_read_and_write_tables_that_java_committed(cat: fb.Catalog, java: Jav
     assert ids(table.scan(ref="first").to_arrow().to_pylist()) == ["1", "2"]
     assert str(table.metadata_location).endswith(".gz.metadata.json")
     checksum = Path(table.location.removeprefix("file:")) / "metadata/.version-hint.text.crc"
-    assert checksum.exists() == (name == "h")
+    assert checksum.exists() == name.startswith("h")
     append_rows(table, [{"id": 4, "text": "d", "ts": None}])
     assert not checksum.exists()
     cat.drop_namespace("empty")
-    (rows, listed, history) = java.run(
+    (rows, listed, history) = runtime.run(
         f"SELECT * FROM {name}.made.t",
         f"SHOW NAMESPACES IN {name}",
         f"SELECT * FROM {name}.made.t.metadata_log_entries",
@@ -117,24 +126,25 @@ def test_we_read_and_write_tables_that_java_committed(cat: fb.Catalog, java: Jav
     assert len(history) == len(table.metadata.metadata_log) + 1
 
 
-def test_views_go_both_ways_through_one_database(java: JavaPeer) -> None:
-    cat = fb.catalog("j", type="jdbc", uri=f"jdbc:sqlite:{java.database}", warehouse=str(java.jdbc_warehouse))
+def test_views_go_both_ways_through_one_database(runtime: JavaRuntime, tmp_path: Path) -> None:
+    cat = jdbc_catalog(runtime, tmp_path)
+    name = cat.name
     cat.create_namespace("db", {"owner": "us"})
     append_rows(cat.create_table("db.t", "id bigint"), [{"id": 1}, {"id": 2}])
-    cat.create_view("db.ours", "SELECT id FROM t WHERE id > 1", "id bigint", default_catalog="j")
-    found = java.run(
-        "SELECT * FROM j.db.ours",
-        "CREATE VIEW j.db.theirs (n COMMENT 'c') AS SELECT id + 1 FROM j.db.t",
-        "SHOW VIEWS IN j.db",
-        "SHOW TABLES IN j.db",
+    cat.create_view("db.ours", "SELECT id FROM t WHERE id > 1", "id bigint", default_catalog=name)
+    found = runtime.run(
+        f"SELECT * FROM {name}.db.ours",
+        f"CREATE VIEW {name}.db.theirs (n COMMENT 'c') AS SELECT id + 1 FROM {name}.db.t",
+        f"SHOW VIEWS IN {name}.db",
+        f"SHOW TABLES IN {name}.db",
     )
     assert found[0] == [{"id": 2}]
     assert {row["viewName"] for row in found[2]} == {"ours", "theirs"}
     theirs = cat.load_view("db.theirs")
-    assert theirs.sql() == "SELECT id + 1 FROM j.db.t"
+    assert theirs.sql() == f"SELECT id + 1 FROM {name}.db.t"
     assert [field.name for field in theirs.schema.fields] == ["n"]
     cat.rename_view("db.theirs", "db.renamed")
-    (rows, left) = java.run("SELECT * FROM j.db.renamed", "SHOW VIEWS IN j.db")
+    (rows, left) = runtime.run(f"SELECT * FROM {name}.db.renamed", f"SHOW VIEWS IN {name}.db")
     assert sorted(row["n"] for row in rows) == [2, 3]
     assert {row["viewName"] for row in left} == {"ours", "renamed"}
     cat.close()

@@ -1,35 +1,31 @@
-"""Run by the `java` peer: runs SQL statements in Spark with the Java Iceberg runtime, prints each one's rows as a JSON line.
+"""Run by the `java` peer: Spark with the Java Iceberg runtime, which answers requests until its input ends.
 
-Catalog `h` is a HadoopCatalog, `j` a JdbcCatalog on SQLite. Arguments: runtime jar, SQLite driver jar, warehouse of h, database
-and warehouse of j; statements come as a JSON list on stdin.
+A request is a line of JSON: settings to make first (catalogs are made so), and statements. Each statement is answered by a
+line `ANSWER {…}` with its rows, as objects and as the text of SQL scripts, or its error. Arguments: the runtime's jar and the
+SQLite driver's.
 """
 
 import json
 import os
 import sys
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from corpus_scripts import shown_row
 
-def session(runtime: str, driver: str, warehouse: str, database: str, jdbc_warehouse: str) -> SparkSession:
+
+def session(runtime: str, driver: str) -> SparkSession:
     settings = {
         "spark.jars": f"{runtime},{driver}",
         "spark.driver.extraClassPath": driver,
+        "spark.driver.memory": "1g",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.h": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.h.type": "hadoop",
-        "spark.sql.catalog.h.warehouse": warehouse,
-        "spark.sql.catalog.h.cache-enabled": "false",
-        "spark.sql.catalog.j": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.j.type": "jdbc",
-        "spark.sql.catalog.j.uri": f"jdbc:sqlite:{database}",
-        "spark.sql.catalog.j.warehouse": jdbc_warehouse,
-        "spark.sql.catalog.j.jdbc.schema-version": "V1",
-        "spark.sql.catalog.j.cache-enabled": "false",
     }
     builder = SparkSession.builder.master("local[2]")
     for key, value in settings.items():
@@ -39,12 +35,22 @@ def session(runtime: str, driver: str, warehouse: str, database: str, jdbc_wareh
     return spark
 
 
+def answer(spark: SparkSession, statement: str) -> dict[str, object]:
+    try:
+        rows = spark.sql(statement).collect()
+    except Exception as error:  # whatever fails is the answer
+        return {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:600]}"}
+    return {"rows": [row.asDict(recursive=True) for row in rows], "shown": [shown_row(row) for row in rows]}
+
+
 def main() -> None:
     spark = session(*sys.argv[1:])
-    for statement in json.load(sys.stdin):
-        rows = [row.asDict(recursive=True) for row in spark.sql(statement).collect()]
-        print("ROWS " + json.dumps({"statement": statement, "rows": rows}, default=str))
-    sys.stdout.flush()
+    for line in sys.stdin:
+        request = json.loads(line)
+        for key, value in request["settings"].items():
+            spark.conf.set(key, value)
+        for statement in request["statements"]:
+            print("ANSWER " + json.dumps(answer(spark, statement), default=str), flush=True)
     os._exit(0)
 
 

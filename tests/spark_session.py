@@ -1,0 +1,52 @@
+"""One Spark session for a whole test run: a classic one, one over Spark Connect, or one on a cluster.
+
+pyspark's functions belong to classic sessions or to Connect for the life of a process, so a run is either:
+`pytest tests/spark` is classic, `make test-connect` runs the marked core over Connect, and `make test-cluster` runs it on
+a master and two workers in processes of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+KIND = os.environ.get("FLOEBERG_SPARK", "classic")
+CONNECT = KIND == "connect"
+CLUSTER = KIND == "cluster"
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "1g",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.artifact.isolation.enabled": "false",
+}
+CLUSTER_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.executor.memory": "768m",
+    "spark.executor.cores": "1",
+    "spark.executorEnv.TZ": "UTC",
+}
+
+
+@contextmanager
+def spark_session() -> Iterator[Any]:
+    """The session of this run; it ends with the run."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["TZ"] = "UTC"
+    from pyspark.sql import SparkSession
+
+    master = os.environ["FLOEBERG_MASTER"] if CLUSTER else "local[2]"
+    builder = SparkSession.builder.remote(master) if CONNECT else SparkSession.builder.master(master)
+    for name, value in {**SETTINGS, **(CLUSTER_SETTINGS if CLUSTER else {})}.items():
+        builder = builder.config(name, value)
+    with warnings.catch_warnings():
+        # Over Connect the settings of the server are given to the session once more, which warns of each static one.
+        warnings.filterwarnings("ignore", message="Failed to set|.*CANNOT_MODIFY_CONFIG", category=UserWarning)
+        session = builder.getOrCreate()
+    yield session
+    session.stop()
