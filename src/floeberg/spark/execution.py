@@ -28,6 +28,8 @@ class Execution:
     args: Args = None
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     loaded: dict[TableIdentifier, Resolved] = field(default_factory=dict)
+    read: set[TableIdentifier] = field(default_factory=set)
+    """The tables that queries in the statement read so far; not the one that it changes, unless they read that too."""
 
     @property
     def spark(self) -> SparkSession:
@@ -41,7 +43,7 @@ class Execution:
 
     def of(self, sql: str) -> Execution:
         """The same for another text, which has the same parameters."""
-        return Execution(self.session, sql, self.args, self.kwargs, self.loaded)
+        return Execution(self.session, sql, self.args, self.kwargs, self.loaded, self.read)
 
     def pass_on(self) -> DataFrame:
         """Spark's answer to the statement as it is."""

@@ -92,6 +92,7 @@ def _frame(
     execution: Execution, table: TableReference, conditions: Sequence[Condition], columns: Sequence[str]
 ) -> DataFrame:
     resolved = execution.resolve(table.identifier)
+    execution.read.add(resolved.identifier)
     if isinstance(resolved.remembered, FrameView):
         loaded, selection = resolved.remembered.table, resolved.remembered.selection
     else:

@@ -13,7 +13,7 @@ from pyspark.sql import types as st
 
 from floeberg.errors import UnsupportedFeature
 from floeberg.spec.schema import Schema
-from floeberg.spec.schema_projection import assign_fresh_ids
+from floeberg.spec.schema_projection import IdCounter, assign_fresh_type_ids
 from floeberg.spec.types import (
     BinaryType,
     BooleanType,
@@ -114,7 +114,9 @@ _BACK: Final[dict[type[st.DataType], IcebergType]] = {
 
 def iceberg_schema_of(schema: st.StructType) -> Schema:
     """The Iceberg schema of a DataFrame, with fresh ids. Raises UnsupportedFeature for a type that tables cannot hold."""
-    return assign_fresh_ids(Schema(*_members(schema)))
+    struct = assign_fresh_type_ids(StructType(_members(schema)), IdCounter(0).next_id)
+    assert isinstance(struct, StructType)
+    return Schema(*struct.members)
 
 
 def _members(schema: st.StructType) -> tuple[NestedField, ...]:

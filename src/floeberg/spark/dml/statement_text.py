@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.spark.execution import Execution
@@ -66,7 +66,7 @@ class StatementText:
     def frame(self, text: str, **frames: Any) -> DataFrame:
         """A query as a DataFrame; `{name}` in it stands for a frame given."""
         execution = self.execution
-        part = Execution(execution.session, text, self._arguments(), {**execution.kwargs, **frames}, execution.loaded)
+        part = replace(execution, sql=text, args=self._arguments(), kwargs={**execution.kwargs, **frames})
         return query_frame(part, text)
 
     def _written(self, span: Span, rewrites: Sequence[Rewrite]) -> str:

@@ -54,6 +54,8 @@ class ChangedTable:
     """What the commit does before the change of rows: it makes the branch, or evolves the schema."""
     base: TableState
     """The table as the commit begins with it."""
+    read: set[TableIdentifier]
+    """The tables that queries in the statement read."""
 
     @property
     def alias_text(self) -> str:
@@ -119,6 +121,8 @@ class ChangedTable:
         text = self.metadata.properties.get(name, IsolationLevel.SERIALIZABLE)
         if text not in list(IsolationLevel):
             raise InvalidInput(f"table property {name} is {' or '.join(IsolationLevel)}, not {text!r:.60}")
+        if self.identifier in self.read:
+            condition = TRUE  # a subquery or the source looks at other rows of the table too
         snapshot = self.chosen.snapshot
         return ReadView(
             starting_snapshot_id=None if snapshot is None else snapshot.snapshot_id,
@@ -169,6 +173,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         destination=where,
         first=tuple(where.first),
         base=table.state,
+        read=execution.read,
     )
 
 

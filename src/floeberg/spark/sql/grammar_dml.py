@@ -96,8 +96,15 @@ class DmlGrammar(SessionGrammar):
         table = self.table()
         if self.cursor.at_any("VERSION", "TIMESTAMP", "FOR") and self.cursor.peek().upper in ("AS", "SYSTEM_VERSION"):
             raise self.cursor.error("the past cannot be changed", hint="name the table alone, or a branch of it")
+        return table, self._alias()
+
+    def _alias(self) -> str | None:
         alias = self.parser.alias()
-        return table, alias.name if alias else None
+        if alias is not None and alias.columns:
+            raise self.cursor.error(
+                f"the alias {alias.name} cannot name columns here", hint="name them in a query: (SELECT … AS a) AS s"
+            )
+        return None if alias is None else alias.name
 
     def delete(self) -> Statement:
         cursor = self.cursor
@@ -143,7 +150,7 @@ class DmlGrammar(SessionGrammar):
         table, alias = self._target()
         cursor.expect("USING", hint="MERGE INTO target USING source ON condition WHEN …")
         source, source_name = self._source()
-        source_alias = self.parser.alias()
+        source_alias = self._alias()
         cursor.expect("ON", hint="MERGE INTO target USING source ON condition WHEN …")
         condition = self._span()
         clauses: list[MergeClause] = []
@@ -159,7 +166,7 @@ class DmlGrammar(SessionGrammar):
             condition,
             tuple(clauses),
             alias=alias,
-            source_alias=source_alias.name if source_alias else None,
+            source_alias=source_alias,
             source_name=source_name,
             schema_evolution=evolution,
             ctes=self.ctes,
