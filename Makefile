@@ -11,10 +11,11 @@ N      ?= 20000
 FIRST  ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check model bench sim docs lock clean format api-update interop-peers interop-java
+.PHONY: help setup demo test check model bench sim docs lock clean format api-update interop-peers interop-java test-spark test-connect \
+	test-cluster test-spark41 bench-spark
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): requirements.lock pyproject.toml tools/check_python.sh
 	@sh tools/check_python.sh $(PYTHON)
@@ -38,12 +39,17 @@ test-connect: $(STAMP) ## run the marked core over Spark Connect
 	@sh tools/check_java.sh
 	FLOEBERG_SPARK=connect $(PYTEST) -m connect tests/spark
 
+test-cluster: $(STAMP) ## run the marked core on a standalone cluster of a master and two workers
+	@sh tools/check_java.sh
+	$(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python tools/with_cluster.py $(BIN)/python -m pytest -m "connect or cluster" tests/spark
+
 # Readers whose packages clash with ours live in environments of their own. `ready` says what was installed.
 PEERS          := .cache/peers
 PEER_core      := pyiceberg-core==0.11.0 datafusion>=54,<55 pyarrow
 PEER_java      := pyspark==4.1.1 pandas<3 pyarrow
 # The Spark of the Java runtime, with Floeberg beside it: the benchmarks run both there.
-PEER_spark41   := pyspark==4.1.1 pandas<3 pyarrow msgspec fastavro polars numpy pyroaring cramjam backports.zstd sqlglot obstore sqlalchemy
+PEER_spark41   := pyspark==4.1.1 pandas<3 pyarrow msgspec fastavro polars numpy pyroaring cramjam backports.zstd sqlglot obstore sqlalchemy \
+                  pytest hypothesis
 PEER_sail      := pysail==0.7.2 pyspark-client==4.2.0 pandas<3 pyarrow
 
 $(PEERS)/%/ready: Makefile
@@ -52,7 +58,13 @@ $(PEERS)/%/ready: Makefile
 	@$(@D)/bin/python -m pip install --quiet $(foreach need,$(PEER_$*),"$(need)")
 	@touch $@
 
-interop-peers: $(STAMP) $(PEERS)/core/ready ## other readers open what we commit, in environments of their own
+test-spark41: $(PEERS)/spark41/ready ## run the marked core on pyspark 4.1
+	@sh tools/check_java.sh
+	PYTHONPATH=src $(if $(RAM),TMPDIR=$(RAM)) $(PEERS)/spark41/bin/python -m pytest -m "connect and not s3" \
+	  --ignore-glob="*/test_s3.py" tests/spark
+
+interop-peers: $(STAMP) $(PEERS)/core/ready $(PEERS)/sail/ready ## other readers open what we commit, in environments of their own
+	@sh tools/check_java.sh
 	$(PYTEST) -m peers tests/interop
 
 interop-java: $(STAMP) ## the Java library opens what we commit and we what it commits (needs Java and Maven)
@@ -86,6 +98,12 @@ model: $(STAMP) ## 500 random sequences of row-level changes on Spark against a 
 
 bench: $(STAMP) ## run every benchmark (long)
 	$(BIN)/python -m bench
+
+bench-spark: $(STAMP) $(PEERS)/spark41/ready $(PEERS)/sail/ready ## benchmarks on Spark beside the Java runtime (long; needs Maven)
+	@sh tools/check_java.sh
+	$(BIN)/python -m bench.spark_scan --sail
+	$(BIN)/python -m bench.spark_write
+	$(BIN)/python -m bench.row_level
 
 sim: $(STAMP) ## play N random histories of concurrent writers, from seed FIRST on
 	$(BIN)/python -m floeberg.testing.simulate --histories $(N) --first $(FIRST)

@@ -9,12 +9,12 @@ from pyspark.sql.catalog import CatalogMetadata, Column, Database, Table
 
 from floeberg.errors import NotFound
 from floeberg.spark.ddl.results import like
-from floeberg.spark.frames import named_frame
 from floeberg.spark.originals import original
 from floeberg.spark.session import AttachedSession, quoted, session_of, temporary_views
 from floeberg.spark.sql.cursor import parse_parts
-from floeberg.spark.sql.names import SESSION_CATALOG, TableIdentifier, display_name
+from floeberg.spark.sql.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, display_name
 from floeberg.spark.statement import run_sql
+from floeberg.spark.types import spark_field
 
 
 def _session(catalog: Any) -> AttachedSession | None:
@@ -171,13 +171,13 @@ def _list_columns(self: Any, tableName: str, dbName: str | None = None) -> list[
         return list(original(self, "listColumns")(tableName, dbName))
     resolved = session.resolve(identifier)
     partitions: set[str] = set()
-    if resolved.table is not None:
+    if resolved.table is not None and resolved.selector is None:
         metadata = resolved.table.state.metadata
         names = metadata.current_schema.names
         partitions = {names.get(field.source_ids[0], "") for field in metadata.default_spec.fields}
-        frame = named_frame(session, resolved)
+        fields = [spark_field(field) for field in metadata.current_schema.fields]
     else:
-        frame = run_sql(session, f"SELECT * FROM {quoted(parse_parts(tableName))}")
+        fields = run_sql(session, f"SELECT * FROM {quoted(parse_parts(tableName))}").schema.fields
     return [
         Column(
             name=field.name,
@@ -188,7 +188,7 @@ def _list_columns(self: Any, tableName: str, dbName: str | None = None) -> list[
             isBucket=False,
             isCluster=False,
         )
-        for field in frame.schema.fields
+        for field in fields
     ]
 
 
@@ -217,8 +217,15 @@ def _is_cached(self: Any, tableName: str) -> bool:
 def _drop_temp_view(self: Any, viewName: str) -> bool:
     session = _session(self)
     if session is not None:
-        session.forget_view(viewName)
+        session.forget_view(viewName.lower())
     return bool(original(self, "dropTempView")(viewName))
+
+
+def _drop_global_temp_view(self: Any, viewName: str) -> bool:
+    session = _session(self)
+    if session is not None:
+        session.forget_view(f"{GLOBAL_VIEWS}.{viewName.lower()}")
+    return bool(original(self, "dropGlobalTempView")(viewName))
 
 
 METHODS: Final[dict[str, Callable[..., Any]]] = {
@@ -239,4 +246,5 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     "uncacheTable": _by_statement("uncacheTable", "UNCACHE TABLE {}"),
     "refreshTable": _by_statement("refreshTable", "REFRESH TABLE {}"),
     "dropTempView": _drop_temp_view,
+    "dropGlobalTempView": _drop_global_temp_view,
 }

@@ -11,8 +11,10 @@ from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.metadata_frames import metadata_frame
 from floeberg.spark.read.frame import table_frame
+from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.session import AttachedSession, FrameView, Resolved, Selection
 from floeberg.spark.sql.names import Selector
+from floeberg.spark.write.destination import WAP_BRANCH_SETTING, WAP_ENABLED
 from floeberg.spec.schema import Schema
 
 if TYPE_CHECKING:
@@ -56,6 +58,21 @@ def _refuse_two(selection: Selection) -> None:
         raise InvalidInput("time travel is asked for twice: by the table's name and by AS OF; keep one of them")
 
 
+def audited(session: AttachedSession, table: LoadedTable, selection: Selection) -> Selection:
+    """With `spark.wap.branch`, a table that allows it is read at that branch once there is one, unless the read itself says
+    what it wants."""
+    metadata = table.state.metadata
+    chosen = (selection.snapshot_id, selection.ref, selection.as_of_ms, selection.metadata_table)
+    if chosen != (None,) * 4 or metadata.properties.get(WAP_ENABLED, "false").lower() != "true":
+        return selection
+    branch = session.setting(WAP_BRANCH_SETTING, "")
+    if not branch or metadata.find_ref(branch) is None:
+        return selection
+    parsed = FrameOptions.of(selection.options)
+    asked = parsed.is_incremental or (parsed.snapshot_id, parsed.ref, parsed.as_of_ms) != (None, None, None)
+    return selection if asked else replace(selection, ref=branch)
+
+
 def selected_schema(table: LoadedTable, selection: Selection) -> Schema:
     """The schema that a read of the selection has: a tag's and a snapshot's own, else the table's."""
     metadata = table.state.metadata
@@ -97,7 +114,7 @@ def frame_of(
 def named_frame(session: AttachedSession, resolved: Resolved, options: Mapping[str, Any] | None = None) -> DataFrame:
     """The DataFrame of `spark.table` and `spark.read.table` for a table; it remembers what it reads, for views over it."""
     assert resolved.table is not None
-    selection = selection_of(resolved.selector, options)
+    selection = audited(session, resolved.table, selection_of(resolved.selector, options))
     if selection == Selection() and (cached := cached_frame(session, resolved)) is not None:
         return cached
     frame = frame_of(session, resolved.table, selection)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import types as st
 from pyspark.sql.functions import arrow_udf
 
@@ -96,9 +97,13 @@ def _argument_type(execution: Execution, use: FunctionReference, references: Ref
 def _constant_type(execution: Execution, text: str) -> set[IcebergType]:
     """The type that Spark finds for an expression without columns."""
     try:
-        return {type_from_ddl(str(execution.value(text, within="typeof({})")))}
-    except Exception:
-        return set()  # it has columns, or is wrong: the caller says what can be given
+        found = str(execution.value(text, within="typeof({})"))
+    except AnalysisException:
+        return set()  # it has columns: the caller says what can be given
+    try:
+        return {type_from_ddl(found)}
+    except InvalidInput:
+        return set()  # a type that no column of ours has, such as an interval
 
 
 def _part(text: str, token: Token) -> str:

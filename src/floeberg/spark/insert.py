@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from pyspark.sql import functions as F
 
@@ -15,6 +15,7 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.ddl.results import nothing
 from floeberg.spark.execution import Execution
 from floeberg.spark.query import query_frame
+from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
 from floeberg.spark.session import AttachedSession, Resolved, refuse_static
 from floeberg.spark.sql.conjuncts import condition_of_target
 from floeberg.spark.sql.cursor import Cursor
@@ -34,6 +35,16 @@ from floeberg.spec.types import UNSET
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+class CoercionRules(TypedDict):
+    """The session's rules for comparing values of different types."""
+
+    ansi: bool
+    session_time_zone: str
+    case_sensitive: bool
+    timestamp_ntz: bool
+
 
 Partition = tuple[tuple[str, Span | None], ...]
 
@@ -95,7 +106,6 @@ def prepared_write(
         branch = wap_branch
     return Write(
         table=resolved.table,
-        stores=session.backend(resolved.identifier.catalog).stores,
         options=options,
         branch=branch,
         wap_id=wap_id if enabled else None,
@@ -181,20 +191,38 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
         return TRUE
     cursor, span = Cursor(text), Span(0, len(text))
     conditions = condition_of_target(cursor, span, target=resolved.identifier, alias=None)
-    found = to_exact_expression(
-        conditions,
-        schema,
-        ansi=session.setting("spark.sql.ansi.enabled", "true") == "true",
-        session_time_zone=session.setting("spark.sql.session.timeZone", "UTC"),
-        case_sensitive=session.setting("spark.sql.caseSensitive", "false") == "true",
-        timestamp_ntz=session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
-    )
+    found = to_exact_expression(conditions, schema, **_rules(session))
     # A part that was not understood is left out of `conditions`, and without it rows outside the condition would go.
     if found is None or not conditions or not is_whole(cursor, span, conditions):
         raise UnsupportedFeature(
             f"{resolved.identifier}: rows cannot be overwritten by {text!r}; compare columns with literals of their types"
         )
     return found
+
+
+def _rules(session: AttachedSession) -> CoercionRules:
+    return {
+        "ansi": session.setting("spark.sql.ansi.enabled", "true") == "true",
+        "session_time_zone": session.setting("spark.sql.session.timeZone", "UTC"),
+        "case_sensitive": session.setting("spark.sql.caseSensitive", "false") == "true",
+        "timestamp_ntz": session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
+    }
+
+
+def column_condition(session: AttachedSession, resolved: Resolved, condition: object) -> Expression | None:
+    """A Column on a table's columns as an expression that means the same; None when it can only be evaluated on rows."""
+    assert resolved.table is not None
+    schema = resolved.table.state.metadata.current_schema
+    parts = whole_condition_of(condition, [field.name for field in schema.fields])
+    if parts is not None:
+        return to_exact_expression(parts, schema, **_rules(session))
+    text = sql_of(condition)
+    if text is None:
+        return None
+    try:
+        return exact_condition(session, resolved, text)
+    except (UnsupportedFeature, InvalidInput):
+        return None  # no SQL, or SQL that metadata cannot answer
 
 
 def truncate_table(execution: Execution, statement: TruncateTable) -> DataFrame:

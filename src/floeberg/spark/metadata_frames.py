@@ -33,7 +33,12 @@ def metadata_frame(spark: SparkSession, table: LoadedTable, name: str, selection
     """A metadata table of a table's state; those of one snapshot can be of another than the current one. Raises
     InvalidInput for a snapshot chosen where a table is over all of them."""
     if name == "changes":
-        frame: DataFrame = changelog_frame(spark, table, options=selection.options)
+        if (selection.snapshot_id, selection.ref, selection.as_of_ms) != (None, None, None):
+            raise InvalidInput(
+                "changes are of a range of snapshots; give start-snapshot-id and end-snapshot-id as options"
+            )
+        # What a rewrite only carried over is there too, as a deleted and an inserted row, as in the Java runtime.
+        frame: DataFrame = changelog_frame(spark, table, options=selection.options, keep_carried_over=True)
         return frame
     source = Source(table.state.metadata, table.pointer.store_for, table.state.metadata_location)
     return spark.createDataFrame(_table(source, name, selection))

@@ -17,6 +17,7 @@ from floeberg.spark.read.frame_registry import scan_of
 from floeberg.spark.read.prune_frames import filtered
 from floeberg.spark.session import AttachedSession, FrameView, session_of
 from floeberg.spark.sql.cursor import parse_parts
+from floeberg.spark.sql.names import GLOBAL_VIEWS
 from floeberg.spark.statement import run_sql
 
 Method = Callable[..., Any]
@@ -102,14 +103,16 @@ def table_by_name(session: AttachedSession, name: str, options: dict[str, Any] |
 
 
 def _temporary_view(method: str) -> Method:
+    shared = "Global" in method
+
     def create(self: Any, name: str) -> None:
         original(self, method)(name)
         session = session_of(self.sparkSession)
         if session is None or name.startswith(_FORMATTED):
             return
-        session.forget_view(name)
+        session.forget_view(f"{GLOBAL_VIEWS}.{name.lower()}" if shared else name.lower())
         origin = getattr(self, "__dict__", {}).get(ORIGIN)
-        if isinstance(origin, FrameView):
+        if isinstance(origin, FrameView) and not shared:
             # The table is held as it was loaded: the view reads what the DataFrame reads, whatever is committed later.
             session.state.views[name.lower()] = origin
 
@@ -138,7 +141,12 @@ def _filter(self: Any, condition: Any) -> Any:
     return filtered(self, condition, lambda frame, one: original(frame, "filter")(one))
 
 
-_VIEW_METHODS: Final = ("createTempView", "createOrReplaceTempView")
+_VIEW_METHODS: Final = (
+    "createTempView",
+    "createOrReplaceTempView",
+    "createGlobalTempView",
+    "createOrReplaceGlobalTempView",
+)
 _METHODS: Final[dict[str, dict[str, Method]]] = {
     "session": {"sql": _sql, "table": _table, "read": _read},
     "frame": {

@@ -11,6 +11,7 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.execution import Execution
 from floeberg.spark.explain import remember_sources
 from floeberg.spark.frames import (
+    audited,
     cached_frame,
     frame_of,
     selected_schema,
@@ -22,7 +23,7 @@ from floeberg.spark.functions import function_calls
 from floeberg.spark.originals import spark_sql
 from floeberg.spark.session import AttachedSession, FrameView, Selection
 from floeberg.spark.sql.conjuncts import table_conditions
-from floeberg.spark.sql.lexer import Kind
+from floeberg.spark.sql.hidden_columns import columns_of, named_columns, star_rewrites
 from floeberg.spark.sql.names import Names
 from floeberg.spark.sql.predicates import Condition
 from floeberg.spark.sql.query_nodes import TimeTravel
@@ -51,12 +52,13 @@ def run_query(execution: Execution, references: References) -> DataFrame:
     expanded, references = expand_views(execution, references)
     execution = execution.of(expanded)
     conditions = table_conditions(references)
-    columns = _metadata_columns(references)
+    named = named_columns(references, METADATA_COLUMNS)
     frames: dict[str, Any] = {}
     keys: dict[int, str] = {}
+    hidden: dict[int, tuple[str, ...]] = {}
     for number, (table, found) in enumerate(zip(references.tables, conditions, strict=True)):
         keys[id(table)] = key = f"floeberg_{number}"
-        frames[key] = _frame(execution, table, found, columns)
+        frames[key], hidden[id(table)] = _frame(execution, table, found, columns_of(table, named))
     functions = function_calls(execution, references)
     text = replace_references(
         execution.sql,
@@ -64,6 +66,7 @@ def run_query(execution: Execution, references: References) -> DataFrame:
         lambda table: "{" + keys[id(table)] + "}",
         function_text=lambda use: functions[use.start],
         escape_braces=bool(frames) and not execution.kwargs,
+        more=star_rewrites(references, hidden),
     )
     result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
     remember_sources(result, frames.values())
@@ -90,7 +93,8 @@ def span_frame(execution: Execution, span: Span) -> DataFrame:
 
 def _frame(
     execution: Execution, table: TableReference, conditions: Sequence[Condition], columns: Sequence[str]
-) -> DataFrame:
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """The DataFrame of a reference, and the metadata columns that it has besides the table's own."""
     resolved = execution.resolve(table.identifier)
     execution.read.add(resolved.identifier)
     if isinstance(resolved.remembered, FrameView):
@@ -101,11 +105,15 @@ def _frame(
     if table.time_travel is not None:
         selection = _travelled(execution, selection, table.time_travel)
     if selection.metadata_table is not None:
-        return frame_of(execution.session, loaded, selection)
-    if selection == Selection() and not columns and (cached := cached_frame(execution.session, resolved)) is not None:
-        return cached
-    where = condition_expression(execution.session, conditions, selected_schema(loaded, selection))
-    return frame_of(execution.session, loaded, selection, where=where, metadata_columns=columns)
+        return frame_of(execution.session, loaded, selection), ()
+    selection = audited(execution.session, loaded, selection)
+    schema = selected_schema(loaded, selection)
+    own = {field.name.lower() for field in schema.fields}
+    hidden = tuple(name for name in columns if name not in own)
+    if selection == Selection() and not hidden and (cached := cached_frame(execution.session, resolved)) is not None:
+        return cached, ()
+    where = condition_expression(execution.session, conditions, schema)
+    return frame_of(execution.session, loaded, selection, where=where, metadata_columns=hidden), hidden
 
 
 def _travelled(execution: Execution, selection: Selection, travel: TimeTravel) -> Selection:
@@ -130,13 +138,3 @@ def condition_expression(session: AttachedSession, conditions: Sequence[Conditio
         case_sensitive=session.setting("spark.sql.caseSensitive", "false") == "true",
         timestamp_ntz=session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
     )
-
-
-def _metadata_columns(references: References) -> tuple[str, ...]:
-    """The metadata columns that the text names anywhere; they are made only when asked for."""
-    words = {
-        references.cursor.text(token).strip("`").lower()
-        for token in references.cursor.tokens
-        if token.kind in (Kind.WORD, Kind.QUOTED)
-    }
-    return tuple(name for name in METADATA_COLUMNS if name in words)

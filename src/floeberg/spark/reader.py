@@ -127,12 +127,12 @@ def is_path(text: str) -> bool:
 def load_path(session: AttachedSession, path: str, options: dict[str, Any]) -> DataFrame:
     """A table without a catalog; `path#files` is one of its metadata tables."""
     location, _, picked = path.partition("#")
-    stores, effects = _stores(session)
+    stores, effects = stores_of(session)
     table = open_static(parse_from_user(location).text, stores=stores, effects=effects)
     return frame_of(session, table, selection_of(selector_of(picked) if picked else None, options))
 
 
-def _stores(session: AttachedSession) -> tuple[Stores, Any]:
+def stores_of(session: AttachedSession) -> tuple[Stores, Any]:
     """The stores of the first catalog: paths are read with the same rights."""
     if not session.state.catalogs:
         raise InvalidInput("no catalog is attached, so there is no store to read the path with")

@@ -18,12 +18,14 @@ from floeberg.scan.frame_cache import FrameCache
 from floeberg.spark.originals import original, spark_sql
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.names import (
+    GLOBAL_VIEWS,
     SESSION_CATALOG,
     NamespaceIdentifier,
     Selector,
     SessionNames,
     TableIdentifier,
     split_selector,
+    view_key,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class TextView:
 
     text: str
     columns: tuple[str, ...] = ()
+    catalogs: frozenset[str] = frozenset()
+    """The catalogs that its text names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,8 @@ class SessionState:
     current_catalog: str = SESSION_CATALOG
     current_namespace: Namespace = ()
     views: dict[str, RememberedView] = field(default_factory=dict)
+    global_views: dict[str, TextView] = field(default_factory=dict)
+    """Those that all attached sessions of the application share."""
     cached: dict[TableIdentifier, CachedTable] = field(default_factory=dict)
     settings_before: dict[str, str] = field(default_factory=dict)
     """Settings that attach took over, to be put back by detach."""
@@ -102,6 +108,8 @@ class SessionState:
 
 
 _STATES: Final[dict[str, SessionState]] = {}
+_GLOBAL_VIEWS: Final[dict[str, dict[str, TextView]]] = {}
+"""The shared views by application."""
 _KNOWN: Final[WeakKeyDictionary[Any, SessionState | None]] = WeakKeyDictionary()
 
 
@@ -136,7 +144,7 @@ class AttachedSession:
             current_catalog=state.current_catalog,
             current_namespace=state.current_namespace,
             foreign=_Foreign(self, creates=creates),
-            view_names=frozenset(state.views),
+            view_names=frozenset(self.views),
         )
 
     def names_in(self, catalog: str, namespace: Namespace) -> SessionNames:
@@ -189,7 +197,7 @@ class AttachedSession:
     def resolve(self, identifier: TableIdentifier) -> Resolved:
         """What a name means to a reader. Raises TableNotFound."""
         if not identifier.catalog:
-            return Resolved(identifier, remembered=self.state.views[identifier.name.lower()])
+            return Resolved(identifier, remembered=self.views[".".join(identifier.path)])
         backend, key = self.backend(identifier.catalog), self.key(identifier)
         try:
             return Resolved(identifier, table=backend.load_table(key))
@@ -238,8 +246,17 @@ class AttachedSession:
 
     # views
 
-    def forget_view(self, name: str) -> bool:
-        return self.state.views.pop(name.lower(), None) is not None
+    @property
+    def views(self) -> dict[str, RememberedView]:
+        """The remembered views by their keys. A shared one counts where this session has all catalogs of its text."""
+        shared = {
+            key: one for key, one in self.state.global_views.items() if one.catalogs <= self.state.catalogs.keys()
+        }
+        return {**shared, **self.state.views} if shared else self.state.views
+
+    def forget_view(self, key: str) -> None:
+        kept = self.state.global_views if key.startswith(f"{GLOBAL_VIEWS}.") else self.state.views
+        kept.pop(key.lower(), None)
 
     def setting(self, key: str, default: str) -> str:
         value = self.spark.conf.get(key, default)
@@ -262,8 +279,10 @@ class _Foreign:
 
     def _look(self, parts: tuple[str, ...]) -> bool:
         state = self._session.state
+        if view_key(parts) in self._session.views:
+            return False
         if len(parts) == 1:
-            if parts[0].lower() in state.views or not self._session.stands_in_ours:
+            if not self._session.stands_in_ours:
                 return False
             if parts[0].lower() in {name.lower() for name in temporary_views(self._session.spark)}:
                 return True
@@ -314,7 +333,8 @@ def open_state(spark: SparkSession, key: str) -> AttachedSession:
     """The state of a session, a new one under `key` when it has none."""
     found = session_of(spark)
     if found is None:
-        _STATES[key] = state = SessionState(key)
+        application = str(spark.conf.get("spark.app.id", ""))
+        _STATES[key] = state = SessionState(key, global_views=_GLOBAL_VIEWS.setdefault(application, {}))
         spark.conf.set(MARK, key)
         _KNOWN.clear()
         _KNOWN[spark] = state

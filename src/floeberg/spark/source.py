@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -20,6 +21,8 @@ from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.spark.read.arrow_scan import table_files
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.worker import SplitReader
+from floeberg.spark.reader import is_path
+from floeberg.spark.source_writer import PathWriter
 from floeberg.spark.types import spark_field
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import StoreRegistry
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
 
 
 class FloebergSource(DataSource):  # type: ignore[misc]
-    """A table by path: `spark.read.format("floeberg").load("/lake/db/t")`. Options are those of a read."""
+    """A table by path: `spark.read.format("floeberg").load("/lake/db/t")`, and `df.write.format("floeberg")`. Options are
+    those of a read or a write."""
 
     @classmethod
     def name(cls) -> str:
@@ -42,10 +46,21 @@ class FloebergSource(DataSource):  # type: ignore[misc]
         table, chosen = self._chosen()
         return PathReader(table, chosen)
 
-    def _chosen(self) -> tuple[LoadedTable, Chosen]:
+    def writer(self, schema: StructType, overwrite: bool) -> PathWriter:
+        options = {key: value for key, value in dict(self.options).items() if key.lower() != "path"}
+        return PathWriter(self._path(), schema, overwrite=overwrite, options=options)
+
+    def _path(self) -> str:
         path = self.options.get("path")
-        if path is None:
-            raise InvalidInput(f"format({self.name()!r}) needs the path of a table: .load('/lake/db/t')")
+        if path is None or not is_path(path):
+            raise InvalidInput(
+                f"format({self.name()!r}) needs the path of a table: .load('/lake/db/t'); names are known in sessions that are "
+                "attached (floeberg.attach(spark))"
+            )
+        return str(path)
+
+    def _chosen(self) -> tuple[LoadedTable, Chosen]:
+        path = self._path()
         effects = system_effects()
         table = open_static(parse_from_user(path).text, stores=StoreRegistry(effects, {}), effects=effects)
         options = FrameOptions.of(dict(self.options))
@@ -91,6 +106,11 @@ class PathReader(DataSourceReader):  # type: ignore[misc]
 
 
 def register_source(spark: SparkSession) -> None:
-    """Makes both names known to a session."""
-    spark.dataSource.register(FloebergSource)
-    spark.dataSource.register(IcebergSource)
+    """Makes both names known to a session. Spark refuses that where another session of the application has the name, and an
+    attached session does not need it."""
+    for source in (FloebergSource, IcebergSource):
+        try:
+            spark.dataSource.register(source)
+        except AnalysisException as error:
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise

@@ -23,7 +23,7 @@ from floeberg.spark.sql import session_statements as ses
 from floeberg.spark.sql import statements as sts
 from floeberg.spark.sql.classify import classify
 from floeberg.spark.sql.cursor import Args
-from floeberg.spark.sql.names import Name
+from floeberg.spark.sql.names import Name, view_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -75,7 +75,7 @@ def _name_of(statement: sts.Statement) -> Name | None:
 
 
 def _is_remembered(execution: Execution, name: Name) -> bool:
-    return len(name.parts) == 1 and name.parts[0].lower() in execution.session.state.views
+    return view_key(name.parts) in execution.session.views
 
 
 def _changing(change: Callable[[Execution, Any], Any]) -> Executor:

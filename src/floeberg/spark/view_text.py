@@ -95,7 +95,7 @@ def qualified_text(sql: str, names: Names, *, span: tuple[int, int] | None = Non
     }
 
     def text(table: TableReference) -> str:
-        name = table.parts[0] if not table.identifier.catalog else display_name(table.identifier.qualified)
+        name = display_name(table.identifier.qualified if table.identifier.catalog else table.parts)
         return name + sql[ends[id(table)] : table.end]
 
     return replace_references(sql, references, text, span=span)

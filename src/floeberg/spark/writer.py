@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound, UnsupportedFeature
-from floeberg.expr.nodes import TRUE
 from floeberg.spark.ddl.create import NewTable, make_table
 from floeberg.spark.dml.merge_writer import MergeIntoWriter
-from floeberg.spark.insert import exact_condition, prepared_write, target_table
+from floeberg.spark.insert import column_condition, prepared_write, target_table
 from floeberg.spark.originals import original
-from floeberg.spark.reader import RECORD, RECORDING, Record, is_path, record_of
-from floeberg.spark.session import AttachedSession
+from floeberg.spark.reader import RECORD, RECORDING, Record, is_path, record_of, stores_of
+from floeberg.spark.session import AttachedSession, Resolved
+from floeberg.spark.source_writer import open_for_writing
 from floeberg.spark.sql.cursor import parse_parts
 from floeberg.spark.sql.names import TableIdentifier
 from floeberg.spark.types import iceberg_schema_of
-from floeberg.spark.write.commands import append, overwrite, overwrite_partitions
+from floeberg.spark.write.commands import append, overwrite, overwrite_matching, overwrite_partitions
 from floeberg.spec.partition_terms import PartitionTerm, parse_partition_term
 
 if TYPE_CHECKING:
@@ -99,11 +99,13 @@ class TableWriter:
         append(self._frame, self._write())
 
     def overwrite(self, condition: Any) -> None:
-        """Replaces the rows that match a condition on whole files, such as one on partition columns."""
-        resolved = target_table(self._session, self._identifier)
-        text = _condition_text(condition)
-        where = TRUE if text.lower() in ("true", "lit(true)") else exact_condition(self._session, resolved, text)
-        overwrite(self._frame, self._write(), where=where)
+        """Replaces the rows that match a condition on whole files, such as one on partition columns. A condition that metadata
+        cannot answer is evaluated on the table's rows first."""
+        where = column_condition(self._session, target_table(self._session, self._identifier), condition)
+        if where is None:
+            overwrite_matching(self._frame, self._write(), condition)
+        else:
+            overwrite(self._frame, self._write(), where=where)
 
     def overwritePartitions(self) -> None:
         overwrite_partitions(self._frame, self._write())
@@ -136,18 +138,6 @@ def _term(column: Any) -> str:
         return column
     match = _COLUMN.fullmatch(str(column))
     return match[1] if match else str(column)
-
-
-_PREFIX: Final = re.compile(r"(<=>|[<>=!]=?)\((.+?), (.+)\)", re.DOTALL)
-
-
-def _condition_text(condition: Any) -> str:
-    """A Column as SQL. It prints as `(a = 1)` or, in classic sessions, in prefix form, `=(a, 1)`."""
-    text = _term(condition).strip()
-    if match := _PREFIX.fullmatch(text):
-        op = "=" if match[1] == "==" else match[1]
-        return f"{match[2]} {op} {match[3]}"
-    return text
 
 
 # DataFrameWriter
@@ -219,7 +209,10 @@ def _save(
     given = path if path is not None else record.options.pop("path", None)
     if not isinstance(given, str):
         raise InvalidInput("format('iceberg') saves to one table: a name such as lake.db.t")
-    identifier = None if is_path(given) else _identifier(record.session, given)
+    if is_path(given):
+        save_path(record, given)
+        return
+    identifier = _identifier(record.session, given)
     if identifier is None:
         raise UnsupportedFeature(
             f"{given!r} is not a name in an attached catalog; tables are written through their catalog: "
@@ -271,10 +264,24 @@ def save_table(record: WriteRecord, identifier: TableIdentifier) -> None:
     make_table(session, identifier, new, record.frame)
 
 
+def save_path(record: WriteRecord, path: str) -> None:
+    """Rows to a table by its path, which must be there. Raises TableNotFound, InvalidInput for another mode."""
+    mode = (record.mode or "errorifexists").lower()
+    if mode not in ("append", "overwrite"):
+        raise InvalidInput(f"{path} is written by its path with mode append or overwrite, not {mode}")
+    stores, effects = stores_of(record.session)
+    table = open_for_writing(path, stores=stores, effects=effects)
+    _insert(record, Resolved(TableIdentifier("", (path,)), table=table), by_name=True, overwrites=mode == "overwrite")
+
+
 def insert_rows(record: WriteRecord, identifier: TableIdentifier, *, by_name: bool, overwrites: bool) -> None:
     """Adds rows, or replaces those of the table, or of its partitions where the session overwrites dynamically."""
+    _insert(record, target_table(record.session, identifier), by_name=by_name, overwrites=overwrites)
+
+
+def _insert(record: WriteRecord, resolved: Resolved, *, by_name: bool, overwrites: bool) -> None:
     session = record.session
-    write = prepared_write(session, target_table(session, identifier), record.options, by_name=by_name)
+    write = prepared_write(session, resolved, record.options, by_name=by_name)
     if not overwrites:
         append(record.frame, write)
         return

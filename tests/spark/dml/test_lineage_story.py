@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 COLUMNS = "_row_id, _last_updated_sequence_number, product_name, CAST(price AS STRING) AS price"
 
 
+@pytest.mark.connect
 def test_copy_on_write_keeps_every_rows_id_and_ages_only_the_row_that_changed(session: Any) -> None:
     sql = session.sql
     sql(

@@ -88,6 +88,7 @@ def test_equality_deletes_delete_older_rows_only_and_null_keys_too(spark: Any, l
     assert spark_rows(table_frame(spark, loaded(table), select=["p"])) == arrow_rows(table, select=["p"])
 
 
+@pytest.mark.connect
 def test_equality_deletes_of_a_partition_leave_other_partitions_alone(spark: Any, lake: Catalog) -> None:
     table = made(lake, format_version=2, partition_by=["p"])
     append(table, rows(0, 30))

@@ -21,6 +21,7 @@ def rows(session: Any, table: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in session.sql(f"SELECT * FROM {table}").collect()), key=repr)
 
 
+@pytest.mark.connect
 def test_new_columns_come_with_their_rows_in_one_commit(session: Any) -> None:
     table = make(session, "merged")
     session.sql(f"INSERT INTO {table} VALUES (1L, 'a')")
@@ -53,6 +54,7 @@ def test_a_null_in_a_required_column_fails_the_write_and_leaves_no_file_of_its_t
     assert not any(files for _, _, files in os.walk(os.path.join(folder, "data")))
 
 
+@pytest.mark.connect
 def test_static_and_dynamic_overwrites_replace_what_they_say(session: Any) -> None:
     table = make(session, "overwritten", extra="PARTITIONED BY (name)")
     session.sql(f"INSERT INTO {table} VALUES (1L, 'a'), (2L, 'b'), (3L, 'c')")

@@ -12,7 +12,8 @@ from floeberg.spark.execution import Execution
 from floeberg.spark.originals import original
 from floeberg.spark.query import span_frame
 from floeberg.spark.session import CachedTable, TextView, view_not_found
-from floeberg.spark.sql.names import TableIdentifier
+from floeberg.spark.sql.names import GLOBAL_VIEWS, TableIdentifier, view_key
+from floeberg.spark.sql.references import find_references
 from floeberg.spark.sql.session_statements import AlterViewAs, CreateView, DropView
 from floeberg.spark.sql.statements import (
     CacheTable,
@@ -96,20 +97,25 @@ def _definition(
 def _create_temporary(execution: Execution, statement: CreateView) -> DataFrame:
     """Spark gets a view of the rows as they are now, so that it knows the name; ours is expanded at each use."""
     session, name = execution.session, statement.view.parts[-1]
-    if statement.if_not_exists and name.lower() in session.state.views:
+    shared = statement.global_temporary
+    key = view_key((GLOBAL_VIEWS, name) if shared else (name,))
+    assert key is not None
+    if statement.if_not_exists and key in session.views:
         return nothing(execution.spark)
     frame = span_frame(execution, statement.query)
     columns = tuple(column.name for column in statement.columns)
     if columns:
         frame = frame.toDF(*columns)
-    if statement.global_temporary:
-        method = "createOrReplaceGlobalTempView" if statement.replace else "createGlobalTempView"
-        original(frame, method)(name)
-        return nothing(execution.spark)
-    original(frame, "createOrReplaceTempView" if statement.replace else "createTempView")(name)
+    kind = "GlobalTempView" if shared else "TempView"
+    original(frame, f"createOrReplace{kind}" if statement.replace else f"create{kind}")(name)
     span = (statement.query.start, statement.query.end)
     text = qualified_text(execution.sql, session.names(), span=span)
-    session.state.views[name.lower()] = TextView(text, columns)
+    tables = find_references(text, session.names()).tables
+    view = TextView(text, columns, frozenset(one.identifier.catalog for one in tables if one.identifier.catalog))
+    if shared:
+        session.state.global_views[key] = view
+    else:
+        session.state.views[key] = view
     return nothing(execution.spark)
 
 
@@ -174,7 +180,7 @@ def cache_table(execution: Execution, statement: CacheTable) -> DataFrame:
         frame = span_frame(execution, statement.query).cache()
         name = statement.table.parts[-1]
         original(frame, "createTempView")(name)
-        session.forget_view(name)
+        session.forget_view(name.lower())
     else:
         identifier = session.table_identifier(statement.table.parts)
         resolved = execution.resolve(identifier)
@@ -204,5 +210,5 @@ def remembered_view_statement(execution: Execution, statement: Statement) -> Dat
     """A statement about a temporary view that we remember: Spark has it too, and answers."""
     result = execution.pass_on()
     if isinstance(statement, DropView):
-        execution.session.forget_view(statement.view.parts[-1])
+        execution.session.forget_view(view_key(statement.view.parts) or "")
     return result

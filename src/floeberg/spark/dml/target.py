@@ -11,7 +11,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.isolation import IsolationLevel, ReadView
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TableState
-from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.errors import InvalidInput
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.plan import plan_files
@@ -160,10 +160,6 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
     metadata = table.state.metadata
     refuse_encrypted(metadata)
     where = destination(session.spark, metadata, selector=resolved.selector)
-    if where.wap_id is not None:
-        raise UnsupportedFeature(
-            f"{verb.upper()} cannot be staged under spark.wap.id; use a branch (spark.wap.branch), and fast_forward after it"
-        )
     return ChangedTable(
         session=session,
         identifier=resolved.identifier,

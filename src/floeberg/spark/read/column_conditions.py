@@ -56,12 +56,43 @@ def conditions_of(condition: Any, names: Iterable[str]) -> list[Condition]:
     columns: in the text of a classic Column, one that is named like a number cannot be told from a number."""
     if isinstance(condition, str):
         return _known(_of_text(condition))
+    return _known(_whole(condition, names))
+
+
+def _whole(condition: Any, names: Iterable[str]) -> Condition:
     if type(condition).__module__.startswith(_CONNECT):  # a classic Column has every attribute: one of its own members
-        return _known(_of_tree(condition._expr))
+        return _of_tree(condition._expr)
     found = _CLASSIC.fullmatch(repr(condition))
-    if any(name[:1].isdigit() or name[:1] in "-'" for name in names):
-        return []
-    return [] if found is None else _known(_of_classic(found["text"]))
+    if found is None or any(name[:1].isdigit() or name[:1] in "-'" for name in names):
+        return UNKNOWN
+    return _of_classic(found["text"])
+
+
+def whole_condition_of(condition: Any, names: Iterable[str]) -> tuple[Condition, ...] | None:
+    """The parts of a Column that must all hold, when every one of them can be read; else None."""
+    found = _whole(condition, names)
+    parts = tuple(conjuncts(found))
+    return parts if parts and not any(_is_unknown(part) for part in parts) else None
+
+
+def sql_of(condition: Any) -> str | None:
+    """The text of `F.expr(text)` or `F.lit(True)`; None when a Column over Connect is anything else. The text of a classic
+    Column may be SQL or the prefix form, which is none."""
+    if isinstance(condition, str):
+        return condition
+    if type(condition).__module__.startswith(_CONNECT):
+        tree = condition._expr
+        if type(tree).__name__ == "LiteralExpression" and tree._value is True:
+            return "true"
+        return str(tree._expr) if type(tree).__name__ == "SQLExpression" else None
+    found = _CLASSIC.fullmatch(repr(condition))
+    return None if found is None else found["text"]
+
+
+def _is_unknown(condition: Condition) -> bool:
+    if isinstance(condition, AllOf | AnyOf):
+        return any(_is_unknown(child) for child in condition.children)
+    return condition is UNKNOWN
 
 
 def _known(condition: Condition) -> list[Condition]:

@@ -12,10 +12,11 @@ from floeberg.spark.read.compiled_columns import CompiledColumn, read_schema
 from floeberg.spark.read.equality_deletes import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.file_facts import join_facts
 from floeberg.spark.read.metadata_columns import COMPUTED, facts_of, is_metadata, metadata_value, needs_row_index
-from floeberg.spark.read.parquet_scan import PlacedTask, parquet_frame
+from floeberg.spark.read.parquet_scan import FILE_NAME, PlacedTask, parquet_frame
 from floeberg.spark.read.position_deletes import WORDS, is_live, load_words, words_column
 from floeberg.spark.read.routes import ColumnChoice
 from floeberg.spark.read.worker import TableFiles
+from floeberg.spark.sql.lexer import quote_name
 from floeberg.spec.schema import Schema
 
 
@@ -27,6 +28,8 @@ class CompiledScan:
     files: TableFiles
     projection: Schema
     choice: ColumnChoice
+    names_files: bool = False
+    """Whether the frames have FILE_NAME as their last column."""
 
     def plain(self, tasks: Sequence[PlacedTask]) -> Any:
         """Files without deletes."""
@@ -59,16 +62,21 @@ class CompiledScan:
         facts = {**deleted, **facts_of(own, tasks, self.files.specs)}
         if equality is not None:
             facts |= equality.facts(tasks)
-        source = parquet_frame(self.spark, placed, read_schema(list(columns.values())))
-        frame = source.with_identity(key=bool(facts), row_index=bool(deleted) or needs_row_index(own))
+        frame, keys = parquet_frame(
+            self.spark,
+            placed,
+            read_schema(list(columns.values())),
+            key=bool(facts),
+            row_index=bool(deleted) or needs_row_index(own),
+            file_name=self.names_files,
+        )
         if facts:
-            paths = [task.data_file.file_path for task in tasks]
-            frame = join_facts(self.spark, frame, source.keys, paths, facts)
+            frame = join_facts(self.spark, frame, keys, [task.data_file.file_path for task in tasks], facts)
         if deleted:
             frame = frame.where(is_live())
         for join in equality.joins if equality is not None else ():
             frame = without_deleted(self.spark, frame, join, self.files, columns)
-        return frame.select(*self._values(columns))
+        return self._projected(frame, columns)
 
     def _columns(self, equality: EqualityPlan | None) -> dict[int, CompiledColumn]:
         """The columns to read: those asked for, and the keys of deletes; at least one, because Spark reads no empty
@@ -84,6 +92,14 @@ class CompiledScan:
             first = next(column for column in spare if column is not None and column.read is not None)
             found.setdefault(first.field.field_id, first)
         return found
+
+    def _projected(self, frame: Any, columns: Mapping[int, CompiledColumn]) -> Any:
+        """The frame with the columns as users see them."""
+        names = [quote_name(FILE_NAME)] if self.names_files else []
+        texts = [None if is_metadata(f) else columns[f.field_id].text() for f in self.projection.fields]
+        if all(texts):
+            return frame.selectExpr(*texts, *names)
+        return frame.select(*self._values(columns), *names)
 
     def _values(self, columns: Mapping[int, CompiledColumn]) -> list[Any]:
         return [

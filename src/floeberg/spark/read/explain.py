@@ -44,9 +44,9 @@ def explain(frame: Any) -> FrameExplanation:
     routes, planning = scan.routes, scan.plan.explanation
     return FrameExplanation(
         table=scan.table.state.identifier,
-        planned_files=len(scan.plan),
+        planned_files=routes.files,
         files=planning.data.files,
-        compiled_files=len(scan.plan) - len(routes.by_arrow),
+        compiled_files=len(routes.compiled),
         arrow_files=len(routes.by_arrow),
         arrow_reasons=dict(routes.reasons),
         planning=planning,

@@ -23,6 +23,7 @@ from floeberg.spark.read.compiled_scan import CompiledScan
 from floeberg.spark.read.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.frame_registry import FrameScan, remember
 from floeberg.spark.read.options import FrameOptions
+from floeberg.spark.read.parquet_scan import FILE_NAME
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spark.types import frame_field
@@ -86,7 +87,14 @@ def table_frame(
     projection = projected_schema(metadata, schema, select=select, metadata_columns=list(metadata_columns))
     frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
     scan = FrameScan(
-        table=table, chosen=chosen, where=where, plan=plan, routes=routes, projection=projection, cache=cache
+        table=table,
+        chosen=chosen,
+        where=where,
+        plan=plan,
+        routes=routes,
+        projection=projection,
+        cache=cache,
+        own_file_name=routes.is_plain,
     )
     remember(frame, scan)
     return frame
@@ -95,17 +103,24 @@ def table_frame(
 def planned_frame(
     spark: Any, table: LoadedTable, plan: ScanPlan, *, schema: Schema, projection: Schema, options: FrameOptions
 ) -> tuple[Any, Routes]:
-    """The rows of planned files as a DataFrame: each group of files read its way, all in one frame."""
+    """The rows of planned files as a DataFrame: each group of files read its way, all in one frame.
+
+    A frame of several groups, or with deletes, has the name of a row's file beneath its columns, where a filter still finds
+    it; one group without deletes has Spark's own hidden column for that.
+    """
     files = table_files(table, schema, ignore_scheme=options.ignore_scheme, by_name=options.by_name)
     choice = ColumnChoice(table.state.metadata, schema, with_nan=planned_with_nan(plan, schema))
     routes = route(spark, plan, files, projection=projection, columns=choice, engine=options.engine)
-    frames = _compiled(CompiledScan(spark=spark, files=files, projection=projection, choice=choice), routes)
+    mixed = not routes.is_plain and routes.is_compiled
+    scan = CompiledScan(spark=spark, files=files, projection=projection, choice=choice, names_files=mixed)
+    frames = _compiled(scan, routes)
     if routes.by_arrow:
         splits = SplitOptions.of(table.state.metadata.properties, target_size_bytes=options.split_size_bytes)
         found = arrow_frame(spark, routes.by_arrow, files, projection, splits=splits)
-        frames.append(_described(found, projection))
+        described = _described(found, projection)
+        frames.append(described.select("*", F.lit(None).cast("string").alias(FILE_NAME)) if mixed else described)
     frame = reduce(lambda one, other: one.union(other), frames) if frames else _empty(spark, projection)
-    return frame, routes
+    return frame.drop(FILE_NAME) if mixed else frame, routes
 
 
 def _compiled(scan: CompiledScan, routes: Routes) -> list[Any]:

@@ -27,12 +27,8 @@ class FrameScan:
     routes: Routes
     projection: Schema
     cache: FrameCache | None
-
-    @property
-    def can_prune(self) -> bool:
-        """Whether one reader of Spark's reads all of it, so that the hidden `_metadata` column is there."""
-        routes = self.routes
-        return bool(routes.plain) and not (routes.with_positions or routes.with_keys or routes.by_arrow)
+    own_file_name: bool
+    """Whether Spark's own hidden column tells the file, because one reader reads all of it."""
 
 
 _scans: WeakKeyDictionary[Any, FrameScan] = WeakKeyDictionary()

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.errors import DataFileCorrupt
@@ -18,6 +17,12 @@ from floeberg.storage.location import Location
 
 KEY: Final = f"{OWN_PREFIX}key"
 ROW_INDEX: Final = f"{OWN_PREFIX}row_index"
+FILE_NAME: Final = f"{OWN_PREFIX}file_name"
+"""The name of a row's file, by which files are left out after the fact; null where it is not known."""
+
+_GENERATED_INDEX: Final = st.StructField("_tmp_metadata_row_index", st.LongType())
+"""A column of this name is the row's position: Spark's reader makes it, as it does for `_metadata.row_index`. Asked for by
+name, it is not first put into a struct for each row."""
 
 _FIELD_IDS: Final = "spark.sql.parquet.fieldId.read.enabled"
 _IGNORE_MISSING_IDS: Final = "spark.sql.parquet.fieldId.read.ignoreMissing"
@@ -52,34 +57,32 @@ class FileKeys:
     values: Mapping[str, int | str]
 
     @property
-    def column(self) -> Any:
-        return F.col("_metadata.file_size" if self.by_size else "_metadata.file_path")
+    def source(self) -> str:
+        """The column that has the key."""
+        return "_metadata.file_size" if self.by_size else "_metadata.file_path"
 
 
-@dataclass(frozen=True, slots=True)
-class ParquetFrame:
-    """Files as Spark reads them: the columns of the read schema, and the hidden `_metadata`."""
-
-    frame: Any
-    keys: FileKeys
-
-    def with_identity(self, *, key: bool, row_index: bool) -> Any:
-        """The frame with the file's key and the row's position as columns, where they are asked for."""
-        added = ([self.keys.column.alias(KEY)] if key else []) + (
-            [F.col("_metadata.row_index").alias(ROW_INDEX)] if row_index else []
-        )
-        return self.frame.select("*", *added) if added else self.frame
-
-
-def parquet_frame(spark: Any, tasks: Sequence[PlacedTask], schema: st.StructType) -> ParquetFrame:
-    """The files of tasks as one frame. Raises DataFileCorrupt when Spark would read other files than were planned."""
+def parquet_frame(
+    spark: Any, tasks: Sequence[PlacedTask], schema: st.StructType, *, key: bool, row_index: bool, file_name: bool
+) -> tuple[Any, FileKeys]:
+    """The files of tasks as one frame: the columns of the schema, and the file's key, the row's position and the file's
+    name, where they are asked for. Raises DataFileCorrupt when Spark would read other files than were planned."""
     ensure_field_ids(spark)
     paths = [spark_path(placed.location, placed.scheme) for placed in tasks]
     local = all(placed.scheme in ("file", "hdfs") for placed in tasks)
+    # Spark refuses the generated name beside all of `_metadata`, of which a key, which is always used, leaves one field.
+    generated = key and row_index
     with _listing(spark, len(paths) if local else 0):
-        frame = spark.read.schema(schema).options(**_READ_OPTIONS).parquet(*paths)
+        read = st.StructType([*schema.fields, _GENERATED_INDEX]) if generated else schema
+        frame = spark.read.schema(read).options(**_READ_OPTIONS).parquet(*paths)
         listed = frame.inputFiles()
-    return ParquetFrame(frame, _checked_keys(tasks, listed))
+    keys = _checked_keys(tasks, listed)
+    added = [f"{keys.source} AS {KEY}"] if key else []
+    if row_index:
+        added.append(f"{_GENERATED_INDEX.name if generated else '_metadata.row_index'} AS {ROW_INDEX}")
+    if file_name:
+        added.append(f"_metadata.file_name AS {FILE_NAME}")
+    return (frame.selectExpr("*", *added) if added else frame), keys
 
 
 def ensure_field_ids(spark: Any) -> None:

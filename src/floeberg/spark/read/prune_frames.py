@@ -1,6 +1,7 @@
 """Filters on a table's DataFrame leave out files: beside the user's condition goes one on the file's name.
 
-The frame is never replaced, so that columns bound to it (`df.x`) keep resolving, and Spark still applies every filter.
+The frame is never replaced, so that columns bound to it (`df.x`) keep resolving, and Spark still applies every filter. Files
+that are read in Python workers cannot be left out so.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from floeberg.expr.nodes import AlwaysTrue, and_
 from floeberg.scan.plan import plan_files
 from floeberg.spark.read.column_conditions import conditions_of
 from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
+from floeberg.spark.read.parquet_scan import FILE_NAME, PlacedTask, ensure_field_ids
+from floeberg.spark.read.routes import Routes
 from floeberg.spark.read.spark_paths import given_location
 from floeberg.spark.sql.to_expression import to_expression
 
@@ -26,6 +29,8 @@ def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> An
     """`frame.where(condition)`, by the original method `where`, with files left out where the frame is a table's own and
     the condition can be read; the result is again a frame that can be filtered so."""
     scan = scan_of(frame)
+    if scan is not None and scan.routes.is_compiled:
+        ensure_field_ids(frame.sparkSession)
     result = where(frame, condition)
     narrow = None if scan is None else narrowed(frame, scan, condition)
     if narrow is None:
@@ -33,15 +38,22 @@ def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> An
             remember(result, scan)
         return result
     fewer, names = narrow
-    pruned = where(result, F.col("_metadata.file_name").isin(names) if names else F.lit(False))
+    pruned = where(result, _condition(fewer, names))
     remember(pruned, fewer)
     return pruned
 
 
+def _condition(scan: FrameScan, names: list[str]) -> Any:
+    """That a row's file is among those of the names, or is one that Spark's own reader does not read."""
+    if scan.own_file_name:
+        return F.col("_metadata.file_name").isin(names) if names else F.lit(False)
+    return F.col(FILE_NAME).isNull() | F.col(FILE_NAME).isin(names) if names else F.col(FILE_NAME).isNull()
+
+
 def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, list[str]] | None:
-    """The scan with the files that may hold rows for which the condition holds, and their names as Spark has them; None
-    when nothing is gained."""
-    if not scan.can_prune or scan.chosen is None:
+    """The scan with the files that may hold rows for which the condition holds, and the names, as Spark has them, of those
+    that Spark's own reader reads; None when nothing is gained."""
+    if not scan.routes.is_compiled or scan.chosen is None:
         return None
     conditions = conditions_of(condition, [field.name for field in scan.chosen.schema.fields])
     if not conditions:
@@ -64,12 +76,26 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
         where=and_(scan.where, found),
         cache=scan.cache,
     )
-    if len(plan) >= len(scan.plan) or len(plan) > MAX_NAMES:
+    routes = _kept(scan.routes, _paths(plan))
+    if routes.files >= scan.routes.files or routes.files > MAX_NAMES:
         return None
-    paths = _paths(plan)
-    kept = {placed.location for placed in scan.routes.plain if placed.task.data_file.file_path in paths}
+    kept = {placed.location for placed in routes.compiled}
     names = {text.rpartition("/")[2] for text in frame.inputFiles() if given_location(text) in kept}
-    return replace(scan, plan=plan, where=and_(scan.where, found)), sorted(names)
+    return replace(scan, plan=plan, routes=routes, where=and_(scan.where, found)), sorted(names)
+
+
+def _kept(routes: Routes, paths: set[str]) -> Routes:
+    """The routes of the files of these paths; those in Python workers all stay."""
+
+    def some(placed: list[PlacedTask]) -> list[PlacedTask]:
+        return [one for one in placed if one.task.data_file.file_path in paths]
+
+    return replace(
+        routes,
+        plain=some(routes.plain),
+        with_positions=some(routes.with_positions),
+        with_keys=some(routes.with_keys),
+    )
 
 
 def _paths(plan: Any) -> set[str]:

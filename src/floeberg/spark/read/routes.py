@@ -40,6 +40,25 @@ class Routes:
     reasons: dict[str, int] = field(default_factory=dict)
     """Why files are read by the Arrow engine, with their number."""
 
+    @property
+    def compiled(self) -> list[PlacedTask]:
+        """What is read by Spark's own reader."""
+        return [*self.plain, *self.with_positions, *self.with_keys]
+
+    @property
+    def files(self) -> int:
+        return len(self.plain) + len(self.with_positions) + len(self.with_keys) + len(self.by_arrow)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether some of it is read by Spark's own reader."""
+        return bool(self.plain or self.with_positions or self.with_keys)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all of it is one scan of Spark's own reader without deletes."""
+        return bool(self.plain) and not (self.with_positions or self.with_keys or self.by_arrow)
+
     def arrow(self, task: FileScanTask, reason: str) -> None:
         self.by_arrow.append(task)
         self.reasons[reason] = self.reasons.get(reason, 0) + 1

@@ -10,6 +10,8 @@ from typing import Final, Protocol
 from floeberg.spark.sql.lexer import needs_quotes, quote_name, words
 
 SESSION_CATALOG: Final = "spark_catalog"
+GLOBAL_VIEWS: Final = "global_temp"
+"""The database of the temporary views that all sessions of an application share."""
 
 METADATA_TABLES: Final = words(
     "history metadata_log_entries snapshots refs entries all_entries files data_files delete_files all_files "
@@ -124,8 +126,7 @@ class SessionNames:
     """Names resolved as Spark does: a catalog's name first, else the current catalog; one part, the current namespace.
 
     `foreign(parts)` says that a name is Spark's own after all: a temporary view, or a table of the session catalog that
-    is not ours. `view_names` are lower-case names of one part that we remember (views over our tables);
-    they come out with an empty catalog.
+    is not ours. `view_names` are the keys of views over our tables that we remember; they come out with an empty catalog.
     """
 
     catalogs: frozenset[str]
@@ -137,8 +138,8 @@ class SessionNames:
     def table(self, parts: tuple[str, ...]) -> TableIdentifier | None:
         if not parts or not parts[-1] or self.foreign(parts):
             return None
-        if len(parts) == 1 and parts[0].lower() in self.view_names:
-            return TableIdentifier("", (parts[0].lower(),))
+        if view_key(parts) in self.view_names:
+            return TableIdentifier("", tuple(part.lower() for part in parts))
         if len(parts) > 1 and (catalog := self._catalog(parts[0])):
             return TableIdentifier(catalog, parts[1:])
         if self.current_catalog not in self.catalogs or _is_session_name(parts):
@@ -160,7 +161,7 @@ class SessionNames:
         lowered = sql.lower()
         return (
             any(name.lower() in lowered or "`" in name for name in self.catalogs)
-            or any(name in lowered for name in self.view_names)
+            or any(name.rpartition(".")[2] in lowered for name in self.view_names)
             or "identifier" in lowered
         )
 
@@ -172,6 +173,13 @@ class SessionNames:
         return None
 
 
+def view_key(parts: tuple[str, ...]) -> str | None:
+    """Under what a temporary view is remembered: its name, or `global_temp.name`; None for what can be no such view."""
+    if len(parts) == 1:
+        return parts[0].lower()
+    return f"{GLOBAL_VIEWS}.{parts[1].lower()}" if len(parts) == 2 and parts[0].lower() == GLOBAL_VIEWS else None
+
+
 def _is_session_name(parts: tuple[str, ...]) -> bool:
     """Whether the first part names something of Spark's own that no current catalog changes."""
-    return len(parts) > 1 and parts[0].lower() in (SESSION_CATALOG, "global_temp", "session")
+    return len(parts) > 1 and parts[0].lower() in (SESSION_CATALOG, GLOBAL_VIEWS, "session")

@@ -188,14 +188,15 @@ def replace_references(
     function_text: Callable[[FunctionReference], str] | None = None,
     escape_braces: bool = False,
     span: tuple[int, int] | None = None,
+    more: Sequence[Rewrite] = (),
 ) -> str:
-    """The text with each table's place taken by what `table_text` gives, the rest as written.
+    """The text with each table's place taken by what `table_text` gives, and `more` in their places, the rest as written.
 
     A reference without alias gets its own name as alias, so that its columns keep resolving. `escape_braces` doubles
     the braces of the user's text for `spark.sql("… {x} …", x=frame)`; leave it off when that text is a template
     itself.
     """
-    rewrites = list(references.qualifiers)
+    rewrites = [*references.qualifiers, *more]
     for table in references.tables:
         rewrites.extend(_table_rewrites(table, table_text(table)))
     if function_text is not None:

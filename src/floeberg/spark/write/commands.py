@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import types as st
 
@@ -25,6 +25,7 @@ from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.destination import destination, refuse_encrypted
 from floeberg.spark.write.engine import engine_summary
 from floeberg.spark.write.job import write_data_files
+from floeberg.spark.write.matching_files import matching_files
 from floeberg.spark.write.options import WriteOptions, write_options
 from floeberg.spark.write.same_schema import SchemaStays
 from floeberg.spec.data_file import DataFile
@@ -65,6 +66,22 @@ def overwrite(frame: DataFrame, write: Write, *, where: Expression = TRUE) -> Co
         return Overwrite(
             added=files, row_filter=where, view=view, added_must_match_filter=where is not TRUE, target=target
         )
+
+    return _run(frame, write, operation)
+
+
+def overwrite_matching(frame: DataFrame, write: Write, condition: Any) -> Committed | None:
+    """Replaces the rows that match a condition of Spark's, which is evaluated on the table's rows: nothing is written when it
+    matches a part of a file. Raises InvalidInput, and ValidationConflict when another commit came first."""
+    options = write_options(write.table.state.metadata, write.options, branch=write.branch)
+    where = destination(frame.sparkSession, write.table.state.metadata, branch=_branch(write, options))
+    found = matching_files(frame.sparkSession, write.table, condition, branch=where.read_branch)
+
+    def operation(files: list[DataFile], target: Target, view: ReadView | None) -> Operation | None:
+        if not files and not found.files:
+            return None
+        read = ReadView(starting_snapshot_id=found.snapshot_id)
+        return Overwrite(added=files, removed=found.files, view=read, target=target)
 
     return _run(frame, write, operation)
 

@@ -1,0 +1,77 @@
+"""What Spark's Python workers must have: named when it is missing, sent when it is only floeberg."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from floeberg.api.catalog import Catalog
+from floeberg.errors import UnsupportedFeature
+from floeberg.spark.read import worker_check
+from floeberg.spark.read.frame import table_frame
+from spark_rows import loaded
+
+pytestmark = pytest.mark.cluster
+
+# Runs first in a worker's Python, and hides modules: floeberg wherever it is installed, but not where it was sent to.
+HIDING = """
+import sys
+from importlib.machinery import PathFinder
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name not in {names!r}:
+            return None
+        sent = [entry for entry in sys.path if entry.endswith(".zip") and "floeberg-" in entry] if name == "floeberg" else []
+        found = PathFinder.find_spec(name, sent) if sent else None
+        if found is None:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        return found
+
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+@pytest.fixture
+def workers_without(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes the session's next Python workers lack modules."""
+    monkeypatch.setattr(worker_check, "_checked", type(worker_check._checked)())
+
+    def hide(*names: str) -> None:
+        (tmp_path / "sitecustomize.py").write_text(HIDING.format(names=names))
+        python = tmp_path / "python"
+        python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}:$PYTHONPATH" exec {sys.executable} "$@"\n')
+        python.chmod(python.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+
+    return hide
+
+
+@pytest.fixture
+def table(lake: Catalog) -> Any:
+    table = lake.create_table("db.t", "id bigint", properties={"write.format.default": "avro"})
+    table.append(pa.table({"id": [1, 2, 3]}))
+    return table
+
+
+def test_what_the_workers_lack_is_named_with_the_way_out(spark: Any, table: Any, workers_without: Any) -> None:
+    workers_without("floeberg", "msgspec")
+    with pytest.raises(UnsupportedFeature, match=r"lacks floeberg, msgspec; install floeberg there .* spark\.archives"):
+        table_frame(spark, loaded(table))
+
+
+def test_floeberg_is_sent_to_workers_that_lack_it_alone(spark: Any, table: Any, workers_without: Any) -> None:
+    workers_without("floeberg")
+    frame = table_frame(spark, loaded(table))
+    assert sorted(row.id for row in frame.collect()) == [1, 2, 3]
+
+
+def test_workers_without_arrow_cannot_even_say_what_they_lack(spark: Any, table: Any, workers_without: Any) -> None:
+    workers_without("pyarrow")
+    with pytest.raises(UnsupportedFeature, match=r"do not run .* Python that has pyarrow and floeberg"):
+        table_frame(spark, loaded(table))
