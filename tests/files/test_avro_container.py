@@ -11,18 +11,24 @@ from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput, LimitExceeded, ManifestCorrupt, UnsupportedFeature
 from floeberg.files.avro_container import (
+    Header,
     blocked,
     encode_long,
-    read_body,
+    read_blocks,
     read_header,
     read_long,
     write_container,
 )
 from floeberg.files.compression import avro_codec
-from floeberg.files.limits import DecodeLimits
+from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
 
 SCHEMA = b'{"type":"record","name":"r","fields":[{"name":"s","type":"string"}]}'
 CODECS = ("null", "deflate", "snappy", "zstandard")
+
+
+def read_body(data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[int, bytes]:
+    records, blocks = read_blocks(data, header, limits)
+    return records, b"".join(blocks)
 
 
 def _records(count: int, size: int = 10) -> list[bytes]:

@@ -101,10 +101,10 @@ def read_header(data: bytes, limits: DecodeLimits = DEFAULT_LIMITS) -> Header:
     return Header(metadata, data[offset : offset + SYNC_BYTES], offset + SYNC_BYTES)
 
 
-def read_body(data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[int, bytes]:
-    """How many records there are, and all their bytes: the decompressed blocks joined into one.
-
-    Some writers make a block of each record, which no decoder is fast on. Raises ManifestCorrupt, LimitExceeded."""
+def read_blocks(
+    data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS
+) -> tuple[int, list[bytes | memoryview]]:
+    """How many records there are, and their bytes, block by block, decompressed. Raises ManifestCorrupt, LimitExceeded."""
     may_hold = limits.output_bytes(len(data))
     parts: list[bytes | memoryview] = []
     records = held = 0
@@ -120,7 +120,7 @@ def read_body(data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS
         if held > limits.max_decoded_bytes:
             raise LimitExceeded(f"the Avro blocks hold more than {limits.max_decoded_bytes} bytes")
         parts.append(plain)
-    return records, b"".join(parts)
+    return records, parts
 
 
 def _blocks(data: bytes, header: Header) -> Iterator[tuple[int, memoryview]]:

@@ -7,7 +7,7 @@ sentinel record behind the last, which proves that the records end where the blo
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -64,17 +64,23 @@ def plan_decoding(columns: Mapping[str, WireType]) -> DecodePlan:
 
 
 def decode_columns(
-    body: bytes, records: int, plan: DecodePlan, *, select: Collection[str] | None = None, decoder: Decoder = "auto"
+    blocks: Sequence[bytes | memoryview],
+    records: int,
+    plan: DecodePlan,
+    *,
+    select: Collection[str] | None = None,
+    decoder: Decoder = "auto",
 ) -> dict[str, pl.Series]:
-    """The records as columns of physical values, one for each name whose type takes bytes. Raises ManifestCorrupt."""
+    """The records of all blocks as columns of physical values, one for each name whose type takes bytes. Raises
+    ManifestCorrupt."""
     wanted = {code: name for code, name in plan.codes.items() if select is None or name in select}
-    data = _container(body, records, plan)
+    data = _container(blocks, records, plan)
     frame: pl.DataFrame | None = None
     if decoder != "fastavro":
         try:
             frame = pl.read_avro(io.BytesIO(data), columns=list(wanted))
         except _POLARS_ERRORS as error:
-            if decoder == "polars" or len(body) > FALLBACK_BYTES:
+            if decoder == "polars" or len(data) > FALLBACK_BYTES:
                 raise ManifestCorrupt(f"the Avro records cannot be decoded ({error})") from error
     if frame is None:
         frame = _by_fastavro(data, plan, wanted)
@@ -99,11 +105,12 @@ def physical_dtype(wire: WireType, *, top: bool = True) -> pl.DataType:
     return _SCALARS[wire.kind]()
 
 
-def _container(body: bytes, records: int, plan: DecodePlan) -> bytes:
+def _container(blocks: Sequence[bytes | memoryview], records: int, plan: DecodePlan) -> bytes:
+    """One block of all the records. Some writers make a block of each record, which no decoder is fast on."""
     schema, tail = plan.schema_json, plan.sentinel
     head = MAGIC + b"\x02\x16avro.schema" + encode_long(len(schema)) + schema + b"\x00" + _SYNC
-    block = encode_long(records + 1) + encode_long(len(body) + len(tail))
-    return b"".join((head, block, body, tail, _SYNC))
+    block = encode_long(records + 1) + encode_long(sum(map(len, blocks)) + len(tail))
+    return b"".join((head, block, *blocks, tail, _SYNC))
 
 
 def _by_fastavro(data: bytes, plan: DecodePlan, wanted: Mapping[str, str]) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from floeberg.errors import ManifestCorrupt
-from floeberg.files.avro_container import Header, read_body, read_header
+from floeberg.files.avro_container import Header, read_blocks, read_header
 from floeberg.files.avro_decode import DecodePlan, Decoder, decode_columns, plan_decoding
 from floeberg.files.avro_wire import WireField, WireType, parse_writer_schema
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
@@ -74,10 +74,10 @@ def decode_manifest(
     UnsupportedFeature."""
     header = read_header(data, limits)
     layout = _layout_of(header, limits)
-    records, body = read_body(data, header, limits)
+    records, blocks = read_blocks(data, header, limits)
     names = frozenset(COLUMN_NAMES if select is None else {*select, *ALWAYS_READ})
     wanted = None if select is None else {code for code in layout.plan.columns if code.split(".")[0] in names}
-    raw = decode_columns(body, records, layout.plan, select=wanted, decoder=decoder)
+    raw = decode_columns(blocks, records, layout.plan, select=wanted, decoder=decoder)
     known = [column for column in (*ENTRY_COLUMNS, *DATA_FILE_COLUMNS) if column.name in names]
     columns = typed(raw, known, records)
     _set_defaults(columns, layout, records)

@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from floeberg.errors import InvalidInput, ManifestCorrupt
-from floeberg.files.avro_container import blocked, encode_long, read_body, read_header, write_container
+from floeberg.files.avro_container import blocked, encode_long, read_blocks, read_header, write_container
 from floeberg.files.avro_decode import DecodePlan, Decoder, decode_columns, plan_decoding
 from floeberg.files.avro_encode import encode_optional_bytes, encode_optional_long, encode_text, long_bytes
 from floeberg.files.avro_schemas import manifest_list_schema
@@ -45,9 +45,9 @@ def read_manifest_list(
     if (schema := header.metadata.get("avro.schema")) is None:
         raise ManifestCorrupt("the Avro header has no schema")
     plan, summary = (_cached_layout if len(schema) <= _CACHED_SCHEMA_BYTES else _layout)(schema, limits)
-    records, body = read_body(data, header, limits)
+    records, blocks = read_blocks(data, header, limits)
     known = {name for name in plan.columns if "." not in name}
-    raw = decode_columns(body, records, plan, select=known, decoder=decoder)
+    raw = decode_columns(blocks, records, plan, select=known, decoder=decoder)
     values = {name: series.to_list() for name, series in typed(raw, MANIFEST_FILE_COLUMNS, records).items()}
     values["partitions"] = _summaries(raw.get("partitions"), summary, records)
     values["content"] = [_content(number) for number in values["content"]]
