@@ -82,7 +82,7 @@ def shown_row(row: Sequence[Any]) -> str:
 def _shown(value: Any) -> str:
     if value is None:
         return "null"
-    if isinstance(value, bytearray):
+    if isinstance(value, (bytes, bytearray)):
         return value.hex()
     if isinstance(value, dict):
         return "{" + ", ".join(sorted(f"{_shown(key)}: {_shown(item)}" for key, item in value.items())) + "}"

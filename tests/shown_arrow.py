@@ -12,8 +12,18 @@ from corpus_scripts import shown_row
 
 def shown_arrow(table: pa.Table) -> list[str]:
     """The rows in an order that does not depend on how they were read."""
-    columns = [[_as_spark(value, column.type) for value in column.to_pylist()] for column in table.columns]
+    columns = [[_as_spark(value, column.type) for value in _values(column)] for column in table.columns]
     return sorted(shown_row(row) for row in zip(*columns, strict=True))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Dates and times that Python has no objects for come as numbers."""
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        return column.cast(pa.int64()).to_pylist()
+    try:
+        return column.to_pylist()
+    except (OverflowError, ValueError):
+        return column.cast(pa.int32() if pa.types.is_date(column.type) else pa.int64()).to_pylist()
 
 
 def _as_spark(value: Any, kind: pa.DataType) -> Any:

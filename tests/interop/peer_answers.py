@@ -22,6 +22,6 @@ def answer_all(answer: Callable[[str, str], Answer]) -> None:
             columns, rows = answer(request["metadata_location"], request["query"])
             said: dict[str, object] = {"columns": columns, "rows": rows}
         except BaseException as error:  # whatever fails is the answer; Rust's panics are no Exception
-            said = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"}
+            said = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:1500]}"}
         print(json.dumps(said), flush=True)
     os._exit(0)
