@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.connect
-
 
 @pytest.fixture(scope="module")
 def tables(session: Any) -> Any:
@@ -43,6 +41,8 @@ def test_a_star_leaves_out_what_is_hidden(tables: Any, query: str, columns: list
     assert len(frame.collect()) == 1
 
 
+@pytest.mark.connect
 def test_rows_are_copied_without_the_columns_that_chose_them(tables: Any) -> None:
+    assert tables.sql("SELECT *, _file FROM lake.db.seen").columns == ["id", "name", "_file"]
     tables.sql("CREATE TABLE lake.db.copied AS SELECT * FROM lake.db.seen WHERE _row_id = 0")
     assert tables.table("lake.db.copied").columns == ["id", "name"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from floeberg.spark.read.column_conditions import conditions_of
+from floeberg.spark.read.column_conditions import conditions_of, sql_of, whole_condition_of
 from floeberg.spark.sql.predicates import AnyOf, Compare, Condition, InList, IsNull, SparkLiteral
 
 
@@ -53,3 +53,23 @@ def test_text_is_read_as_sql_and_nonsense_says_nothing() -> None:
     assert conditions_of("x > 3 AND f(y) = 2", ["x", "y"]) == [X3]
     assert conditions_of("x >>> 'unclosed", ["x"]) == []
     assert conditions_of(17, ["x"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (">(x, 3)", (X3,)),
+        ("and(>(x, 3), isNull(y))", (X3, IsNull(("y",)))),
+        ("and(>(x, 3), >(x, y))", None),
+        ("or(>(x, 3), >(x, 1.5))", None),
+        ("!(=(s, 'it\\'s'))", None),
+        ("=(d, 2020-01-01 00:00:00)", None),
+        ("like(s, 'a%')", None),
+        ("true", None),
+    ],
+)
+def test_whoever_acts_on_whole_files_gets_a_condition_whole_or_not_at_all(
+    text: str, expected: tuple[Condition, ...] | None
+) -> None:
+    assert whole_condition_of(Shown(text), ["x", "y", "s", "d"]) == expected
+    assert sql_of(Shown(text)) == text
