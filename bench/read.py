@@ -20,8 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.read_tables import KINDS, make_tables
-
 NARROW = ["id", "price"]
 
 
@@ -30,6 +28,9 @@ def main() -> None:
     if arguments.worker:
         print(json.dumps(_measure(arguments)))
         return
+    # Not at the top: the peers' environments, in which the workers run, lack what makes the tables.
+    from bench.read_tables import KINDS, make_tables
+
     tables = make_tables(Path(arguments.folder), rows=arguments.rows, files=arguments.files)
     for columns in ("all", "two"):
         print(f"\n{arguments.rows:,} rows in {arguments.files} files, {columns} columns")
