@@ -19,6 +19,7 @@ from floeberg.arrow.write_deletes import DeletedFile
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.row_delta import RowDelta
 from floeberg.spec.data_file import DataFile, FileContent
+from floeberg.spec.schema import Schema
 
 DDL: Final = (
     "id bigint, customer bigint, quantity int, price double, discount decimal(12, 2), flag string, comment string, "
@@ -109,10 +110,10 @@ def _equality_deletes(table: Table, number: int, rows: int) -> list[DataFile]:
 
 
 def write_equality_deletes(table: Table, name: str, keys: pa.Table, *, equality_ids: list[int]) -> list[DataFile]:
-    """One equality delete file of that name, for the whole table."""
+    """One equality delete file of that name, of the keys alone, for the whole table."""
     writer = RollingWriter(
         table.pointer.store_for(table.location),
-        table.schema,
+        Schema(*(table.schema.field(field_id) for field_id in equality_ids)),
         spec=table.spec,
         new_location=lambda _: f"{table.location}/data/{name}.parquet",
         content=FileContent.EQUALITY_DELETES,

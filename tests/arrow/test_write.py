@@ -416,6 +416,18 @@ def test_equality_deletes_are_files_with_their_ids() -> None:
     assert (file.content, file.equality_ids, file.record_count) == (FileContent.EQUALITY_DELETES, (1,), 2)
 
 
+def test_the_metrics_of_equality_deletes_are_those_of_their_keys() -> None:
+    """A reader that rules delete files out by other columns (the Java library does) would bring deleted rows back."""
+    schema = Schema(NestedField(1, "x", LONG), NestedField(2, "y", LONG))
+    out = writer(MemoryStore(SystemClock()), schema, content=FileContent.EQUALITY_DELETES, equality_ids=[1])
+    out.write(pa.table({"x": [1, 2]}))
+    (file,) = out.close()
+    assert file.lower_bounds is not None
+    for told in (file.value_counts, file.null_value_counts, file.lower_bounds, file.upper_bounds):
+        assert told is not None
+        assert list(told) == [1]
+
+
 def test_orc_refuses_times_that_it_could_not_read_back() -> None:
     schema = Schema(NestedField(1, "ts", TIMESTAMP))
     out = writer(MemoryStore(SystemClock()), schema, properties={"write.format.default": "orc"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -37,6 +37,7 @@ from floeberg.spec.types import (
     VariantType,
 )
 
+V = TypeVar("V")
 NewLocation: TypeAlias = Callable[[str], str]
 """A location for a new file, given its partition's path (`a=1/b=x`, empty when unpartitioned)."""
 
@@ -133,15 +134,21 @@ class DataFileWriter:
             record_count=metrics.record_count,
             file_size_in_bytes=result.file_size_in_bytes,
             column_sizes=result.column_sizes,
-            value_counts=metrics.value_counts,
-            null_value_counts=metrics.null_value_counts,
-            nan_value_counts=metrics.nan_value_counts,
-            lower_bounds={**metrics.lower_bounds, **(result.lower_bounds or {})},
-            upper_bounds={**metrics.upper_bounds, **(result.upper_bounds or {})},
+            value_counts=self._told(metrics.value_counts),
+            null_value_counts=self._told(metrics.null_value_counts),
+            nan_value_counts=self._told(metrics.nan_value_counts),
+            lower_bounds=self._told({**metrics.lower_bounds, **(result.lower_bounds or {})}),
+            upper_bounds=self._told({**metrics.upper_bounds, **(result.upper_bounds or {})}),
             split_offsets=result.split_offsets,
             sort_order_id=kind.sort_order_id,
             equality_ids=kind.equality_ids,
         )
+
+    def _told(self, metrics: Mapping[int, V]) -> Mapping[int, V]:
+        """The metrics that go into the manifest. Of equality deletes only those of the keys: other columns need not hold
+        what the deleted rows hold, and the Java library rules delete files out by them."""
+        keys = self._kind.equality_ids
+        return metrics if keys is None else {key: value for key, value in metrics.items() if key in keys}
 
     def abort(self) -> None:
         """Drops the file; nothing of it reaches the store."""
