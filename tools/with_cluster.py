@@ -20,7 +20,7 @@ import pyspark
 WORKERS = 2
 CORES = "1"
 MEMORY = "1g"
-WAIT_SECONDS = 120
+WAIT_SECONDS = 600
 STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
 REGISTERED = "Successfully registered with master"
 
