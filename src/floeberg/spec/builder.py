@@ -107,7 +107,7 @@ def _assign_uuid(draft: MetadataDraft, update: u.AssignUuid) -> None:
 
 
 def _upgrade_format_version(draft: MetadataDraft, update: u.UpgradeFormatVersion) -> None:
-    """https://iceberg.apache.org/spec/#format-versioning; old snapshots stay as they are, row ids start at 0."""
+    """https://iceberg.apache.org/spec/#format-versioning; old snapshots have sequence number 0, row ids start at 0."""
     version = update.format_version
     if version > SUPPORTED_FORMAT_VERSION:
         raise UnsupportedFeature(
@@ -120,6 +120,8 @@ def _upgrade_format_version(draft: MetadataDraft, update: u.UpgradeFormatVersion
         return
     if version >= ROW_LINEAGE_VERSION > draft.format_version:
         draft.next_row_id = INITIAL_ROW_ID
+    if draft.format_version == 1:
+        draft.snapshots = draft.snapshots.with_sequence_numbers()
     draft.format_version = version
     draft.changed = True
 

@@ -81,6 +81,11 @@ class SnapshotList(Documents[Snapshot]):
             positions={**self.positions, item.snapshot_id: position},
         )
 
+    def with_sequence_numbers(self) -> SnapshotList:
+        """The snapshots of a v1 table, which have none and count as 0: from v2 on the field is required, and readers
+        insist on it."""
+        return SnapshotList(self.kind, [{"sequence-number": 0, **one} for one in self._documents])
+
     def without(self, snapshot_ids: frozenset[int]) -> SnapshotList:
         return SnapshotList(self.kind, [one for one in self._documents if one["snapshot-id"] not in snapshot_ids])
 
