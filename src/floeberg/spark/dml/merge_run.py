@@ -126,10 +126,11 @@ class MergeRun(ABC, Generic[ClauseT]):
         rows = self._new_rows(changes, inserts, touched)
         if rows is None and not touched.positions:
             return None
-        return carry_out(target, self._planned(tasks, touched, condition, rows))
+        most = touched.updated + (keys.rows if self._clauses.inserts else 0)
+        return carry_out(target, self._planned(tasks, touched, condition, rows, most))
 
     def _planned(
-        self, tasks: Sequence[FileScanTask], touched: Touched, condition: Expression, rows: DataFrame | None
+        self, tasks: Sequence[FileScanTask], touched: Touched, condition: Expression, rows: DataFrame | None, most: int
     ) -> PlannedChange:
         return PlannedChange(
             tasks=tasks,
@@ -138,7 +139,7 @@ class MergeRun(ABC, Generic[ClauseT]):
             deleted=touched.deleted,
             updated=touched.updated,
             new_rows=rows,
-            expected_rows=None if self._clauses.inserts else touched.updated,
+            expected_rows=most,
         )
 
     # what becomes of rows
