@@ -51,6 +51,14 @@ def test_a_delete_of_whole_partitions_runs_no_job_and_writes_no_file(session: An
     assert (summary["deleted-data-files"], summary.get("added-data-files")) == ("2", None)
 
 
+def test_rows_that_are_deleted_already_are_not_counted_when_their_file_goes(session: Any) -> None:
+    table = make(session, "counted_once", version=3, mode=MODES[1])
+    session.sql(f"DELETE FROM {table} WHERE id = 2")
+    session.sql(f"DELETE FROM {table} WHERE id > 0")
+    summary = last_summary(session, "counted_once")
+    assert (summary["deleted-data-files"], summary["rows-deleted"]) == ("1", "5")
+
+
 def test_a_part_of_the_condition_that_cannot_be_read_never_widens_a_delete(session: Any) -> None:
     table = make(session, "narrow", partitioning="PARTITIONED BY (id)")
     session.sql(f"DELETE FROM {table} WHERE id >= 5 AND length(name) > 99")

@@ -51,7 +51,7 @@ class PlannedChange:
     updated: int = 0
     new_rows: DataFrame | None = None
     expected_rows: int | None = None
-    """How many rows `new_rows` has, where that is known."""
+    """How many rows `new_rows` has at most, where that is known."""
 
 
 def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
@@ -83,7 +83,7 @@ def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, wr
     change = RowChange()
     for task in planned.whole:
         change.removed_data.append(task.data_file)
-        change.counts.delete(None if task.deletes else task.data_file.record_count)
+        change.counts.delete(_live_rows(task))
     touched = [task for task in planned.tasks if task.data_file.file_path in planned.positions]
     frame = planned.new_rows
     change.counts.delete(planned.deleted)
@@ -105,6 +105,13 @@ def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, wr
         _count(target, change, planned, made, copied_from=() if target.in_place else touched)
     change.added += written
     return change
+
+
+def _live_rows(task: FileScanTask) -> int | None:
+    """How many rows a file has, where metadata tells it: a deletion vector says how many it deletes."""
+    if any(not delete.file.is_deletion_vector for delete in task.deletes):
+        return None
+    return task.data_file.record_count - sum(delete.file.record_count for delete in task.deletes)
 
 
 def _kept(target: ChangedTable, tasks: Sequence[FileScanTask], positions: Mapping[str, BitMap64]) -> DataFrame:
