@@ -106,7 +106,8 @@ def _frame(
         selection = _travelled(execution, selection, table.time_travel)
     if selection.metadata_table is not None:
         return frame_of(execution.session, loaded, selection), ()
-    selection = audited(execution.session, loaded, selection)
+    if resolved.remembered is None:
+        selection = audited(execution.session, loaded, selection)
     schema = selected_schema(loaded, selection)
     own = {field.name.lower() for field in schema.fields}
     hidden = tuple(name for name in columns if name not in own)

@@ -28,6 +28,7 @@ def ids(frame: Any) -> list[int]:
 
 @pytest.mark.connect
 def test_reads_and_changes_follow_the_branch_and_main_stays(session: Any, audited: str) -> None:
+    session.table(audited).createOrReplaceTempView("before_audit")
     session.conf.set(BRANCH, "audit")
     assert ids(session.table(audited)) == [1, 2]  # there is no branch yet
     session.sql(f"INSERT INTO {audited} VALUES (3L, 3)")
@@ -43,6 +44,8 @@ def test_reads_and_changes_follow_the_branch_and_main_stays(session: Any, audite
     assert session.sql(f"SELECT n FROM {audited} WHERE id = 2").collect()[0].n == 20
     assert ids(session.sql(f"SELECT * FROM {audited}.branch_main")) == [1, 2]
     assert ids(session.read.option("branch", "main").table(audited)) == [1, 2]
+    assert ids(session.sql("SELECT * FROM before_audit")) == [1, 2]  # a view of a frame keeps its snapshot
+    session.catalog.dropTempView("before_audit")
     first = session.sql(f"SELECT snapshot_id FROM {audited}.snapshots ORDER BY committed_at").collect()[0][0]
     assert ids(session.sql(f"SELECT * FROM {audited} VERSION AS OF {first}")) == [1, 2]
     session.conf.unset(BRANCH)
