@@ -1,4 +1,4 @@
-"""The demo runs, start to end, and its last chapter agrees with DuckDB."""
+"""The demo without Spark runs, start to end, and its last chapter agrees with DuckDB."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
+DEMO = Path(__file__).parents[2] / "examples" / "without_spark.py"
 
 
 def test_the_demo_runs(tmp_path: Path) -> None:
