@@ -49,6 +49,8 @@ class _TextMerge(MergeRun[MergeClause]):
 
     def __init__(self, execution: Execution, statement: Merge, target: ChangedTable, given: DataFrame | None) -> None:
         self._statement = statement
+        self._known_types: dict[tuple[bool, bool, tuple[str, ...]], Sequence[st.DataType]] = {}
+        """What Spark said, which is asked the same before anything runs and again then."""
         name = statement.source_alias or (statement.source_name.parts[-1] if statement.source_name else None)
         self._source_name = name
         self._source_alias = name or _NO_ALIAS
@@ -141,6 +143,12 @@ class _TextMerge(MergeRun[MergeClause]):
         """The types of values where the target's columns are seen (`matched`), the source's, or both."""
 
         def types(values: Sequence[str]) -> Sequence[st.DataType]:
+            key = (matched, source, tuple(values))
+            if key not in self._known_types:
+                self._known_types[key] = ask(values)
+            return self._known_types[key]
+
+        def ask(values: Sequence[str]) -> Sequence[st.DataType]:
             items = ", ".join(f"{value} AS v{number}" for number, value in enumerate(values))
             sides = []
             if matched:

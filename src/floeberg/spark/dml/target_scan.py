@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import TRUE
@@ -24,7 +23,7 @@ from floeberg.spark.read.compiled_scan import CompiledScan
 from floeberg.spark.read.field_names import tasks_with_nan
 from floeberg.spark.read.routes import ColumnChoice, route
 from floeberg.spark.read.worker import TableFiles
-from floeberg.spark.types import frame_field, frame_schema
+from floeberg.spark.types import frame_schema
 from floeberg.spec.metadata_columns import ROW_POSITION
 from floeberg.spec.schema import Schema
 
@@ -54,8 +53,7 @@ def live_rows(
         splits = SplitOptions.of(table.state.metadata.properties)
         frames.append(arrow_frame(spark, by_arrow, files, projection, splits=splits))
     if not frames:
-        fields = [frame_field(field) for field in projection.fields]
-        frames = [spark.range(0).select(*(F.lit(None).cast(one.dataType).alias(one.name) for one in fields))]
+        frames = [spark.createDataFrame([], frame_schema(projection))]
     whole: DataFrame = reduce(lambda one, other: one.union(other), frames)
     return whole
 

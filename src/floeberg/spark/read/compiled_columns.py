@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.types import FIELD_ID_KEY, frame_field, spark_type
+from floeberg.spark.types import FIELD_ID_KEY, spark_type
 from floeberg.spec.spark_literals import literal_text
 from floeberg.spec.types import (
     UNSET,
@@ -65,14 +65,8 @@ class CompiledColumn:
     field: NestedField
     read: st.StructField | None
 
-    def value(self) -> Any:
-        """The column as users see it, under its name and with its comment."""
-        field = frame_field(self.field)
-        metadata = field.metadata or {}
-        return self.made().alias(self.field.name, metadata=metadata)
-
     def text(self) -> str | None:
-        """The same as SQL, where the column is taken as it is: many columns then cost Spark's gateway one call. What no
+        """The column as users see it, as SQL, where it is taken as it is; None where it is made, or has a comment. What no
         function gave would keep the reader's own metadata, and the optimizer leaves nothing of this one."""
         if self.read is None or self.field.doc or type(self.field.type) in _MADE:
             return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from floeberg.spark.read.compiled_columns import CompiledColumn, read_schema
+from floeberg.spark.read.compiled_columns import OWN_PREFIX, CompiledColumn, read_schema
 from floeberg.spark.read.equality_deletes import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.file_facts import join_facts
 from floeberg.spark.read.metadata_columns import COMPUTED, facts_of, is_metadata, metadata_value, needs_row_index
@@ -17,6 +17,7 @@ from floeberg.spark.read.position_deletes import WORDS, is_live, load_words, wor
 from floeberg.spark.read.routes import ColumnChoice
 from floeberg.spark.read.worker import TableFiles
 from floeberg.spark.sql.lexer import quote_name
+from floeberg.spark.types import frame_field
 from floeberg.spec.schema import Schema
 
 
@@ -94,17 +95,19 @@ class CompiledScan:
         return found
 
     def _projected(self, frame: Any, columns: Mapping[int, CompiledColumn]) -> Any:
-        """The frame with the columns as users see them."""
-        names = [quote_name(FILE_NAME)] if self.names_files else []
-        texts = [None if is_metadata(f) else columns[f.field_id].text() for f in self.projection.fields]
-        if all(texts):
-            return frame.selectExpr(*texts, *names)
-        return frame.select(*self._values(columns), *names)
-
-    def _values(self, columns: Mapping[int, CompiledColumn]) -> list[Any]:
-        return [
-            metadata_value(field, columns.get(field.field_id))
-            if is_metadata(field)
-            else columns[field.field_id].value()
-            for field in self.projection.fields
-        ]
+        """The frame with the columns as users see them: those that are more than a name are made first, and what is left is
+        one list of names, which costs Spark's gateway one call."""
+        texts: list[str] = []
+        made = []
+        for field in self.projection.fields:
+            column = columns.get(field.field_id)
+            text = None if is_metadata(field) or column is None else column.text()
+            if text is None:
+                name = f"{OWN_PREFIX}made_{field.field_id}"
+                value = metadata_value(field, column) if is_metadata(field) or column is None else column.made()
+                made.append(value.alias(name, metadata=frame_field(field).metadata or {}))
+                text = f"{name} AS {quote_name(field.name)}"
+            texts.append(text)
+        if made:
+            frame = frame.select("*", *made)
+        return frame.selectExpr(*texts, *([FILE_NAME] if self.names_files else []))

@@ -72,9 +72,8 @@ def facts_of(
 
 
 def metadata_value(field: NestedField, stored: CompiledColumn | None) -> Any:
-    """A metadata column as users see it; `stored` is where a file may hold lineage itself."""
-    described = frame_field(field)
-    return _value(field, stored).cast(described.dataType).alias(field.name, metadata=described.metadata or {})
+    """The value of a metadata column; `stored` is where a file may hold lineage itself."""
+    return _value(field, stored).cast(frame_field(field).dataType)
 
 
 def _value(field: NestedField, stored: CompiledColumn | None) -> Any:
