@@ -27,6 +27,7 @@ REGISTERED = "Successfully registered with master"
 
 def main(command: list[str]) -> int:
     """The command's exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the cluster is stopped then too
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="floeberg-cluster-")))
         master_log = folder / "master.log"
