@@ -126,6 +126,15 @@ def test_filters_lose_no_nan_by_statistics_that_leave_it_out(spark: Any, lake: C
     assert sorted(row.id for row in narrow.where("x > 0 OR f > 1.5").collect()) == [1, 2, 3]
 
 
+def test_filters_lose_no_zero_of_the_other_sign_by_dictionaries(spark: Any, lake: Catalog) -> None:
+    table = lake.create_table("db.t", "id int, x double", format_version=2)
+    append(table, [{"id": 1, "x": -0.0}, {"id": 2, "x": 5.0}])
+    append(table, [{"id": 3, "x": 0.0}, {"id": 4, "x": -5.0}])
+    frame = table_frame(spark, loaded(table))
+    for where in ("x = 0.0", "x = -0.0D", "x IN (0.0, 3.0)"):
+        assert sorted(row.id for row in frame.where(where).select("id").collect()) == [1, 3], where
+
+
 def test_types_that_grew_are_read_by_field_id(spark: Any, lake: Catalog) -> None:
     table = lake.create_table("db.t", "i int, f float, d decimal(9,2), t date, s struct<i: int>", format_version=3)
     append(table, [{"i": 1, "f": 0.5, "d": None, "t": dt.date(1960, 1, 2), "s": {"i": 3}}])

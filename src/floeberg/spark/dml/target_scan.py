@@ -21,6 +21,7 @@ from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.read.compiled_scan import CompiledScan
 from floeberg.spark.read.field_names import tasks_with_nan
+from floeberg.spark.read.partition_columns import tasks_unsure
 from floeberg.spark.read.routes import ColumnChoice, route
 from floeberg.spark.read.worker import TableFiles
 from floeberg.spark.types import frame_schema
@@ -37,7 +38,8 @@ def live_rows(
     """The live rows of tasks as a DataFrame, by the ways in which every read goes."""
     files = table_files(table, schema)
     choice = ColumnChoice(table.state.metadata, schema, with_nan=tasks_with_nan(tasks, schema))
-    routes = route(spark, [_lean(task) for task in tasks], files, projection=projection, columns=choice)
+    unsure = tasks_unsure(tasks, files.specs)
+    routes = route(spark, [_lean(task) for task in tasks], files, projection=projection, columns=choice, unsure=unsure)
     scan = CompiledScan(spark=spark, files=files, projection=projection, choice=choice)
     frames: list[Any] = []
     by_arrow = list(routes.by_arrow)

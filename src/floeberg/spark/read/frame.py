@@ -24,6 +24,7 @@ from floeberg.spark.read.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.frame_registry import FrameScan, remember
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.parquet_scan import FILE_NAME
+from floeberg.spark.read.partition_columns import all_partition_sources, planned_unsure
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spark.types import frame_field
@@ -80,7 +81,7 @@ def table_frame(
             store_for=table.pointer.store_for,
             where=where,
             cache=cache,
-            keep_metrics_of=floating_ids(chosen.schema),
+            keep_metrics_of=floating_ids(chosen.schema) | all_partition_sources(metadata),
             ignore_scheme=parsed.ignore_scheme,
         )
         schema = chosen.schema
@@ -110,7 +111,8 @@ def planned_frame(
     """
     files = table_files(table, schema, ignore_scheme=options.ignore_scheme, by_name=options.by_name)
     choice = ColumnChoice(table.state.metadata, schema, with_nan=planned_with_nan(plan, schema))
-    routes = route(spark, plan, files, projection=projection, columns=choice, engine=options.engine)
+    unsure = planned_unsure(plan)
+    routes = route(spark, plan, files, projection=projection, columns=choice, unsure=unsure, engine=options.engine)
     mixed = not routes.is_plain and routes.is_compiled
     scan = CompiledScan(spark=spark, files=files, projection=projection, choice=choice, names_files=mixed)
     frames = _compiled(scan, routes)

@@ -35,8 +35,10 @@ _READ_OPTIONS: Final = {
     "int96RebaseMode": "CORRECTED",
     "mergeSchema": "false",
     "recursiveFileLookup": "true",
+    "parquet.filter.dictionary.enabled": "false",
 }
-"""A folder named `a=1` is no column here, a missing file no empty one, and dates are those of the calendar in use."""
+"""A folder named `a=1` is no column here, a missing file no empty one, and dates are those of the calendar in use. Parquet
+looks for 0.0 in the dictionary of a row group where Spark takes -0.0 for the same."""
 
 
 @dataclass(frozen=True, slots=True)

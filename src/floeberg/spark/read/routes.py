@@ -3,7 +3,7 @@ engine in Python workers everywhere else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,9 +15,10 @@ from floeberg.spark.read.equality_deletes import can_join
 from floeberg.spark.read.field_names import changed_types, renamed_ids, unsafe_ids
 from floeberg.spark.read.metadata_columns import COMPUTED, LINEAGE
 from floeberg.spark.read.parquet_scan import PlacedTask
+from floeberg.spark.read.partition_columns import partition_sources
 from floeberg.spark.read.spark_paths import hadoop_scheme, is_hidden
 from floeberg.spark.read.worker import TableFiles
-from floeberg.spec.data_file import FileFormat
+from floeberg.spec.data_file import DataFile, FileFormat
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.metadata_columns import IS_DELETED
 from floeberg.spec.schema import Schema, walk_fields
@@ -26,7 +27,7 @@ from floeberg.storage.location import parse
 
 SPARK_METADATA: Final = "_metadata"
 MAX_FOOTERS: Final = 256
-"""How many files of a table with a name mapping are looked into before Spark is asked to read them."""
+"""How many files are looked into before Spark is asked to read them."""
 
 
 @dataclass(slots=True)
@@ -105,14 +106,16 @@ def route(
     *,
     projection: Schema,
     columns: ColumnChoice,
+    unsure: Collection[str],
     engine: str | None = None,
 ) -> Routes:
-    """The way of each task."""
+    """The way of each task. `unsure` are the paths of files that may lack the columns of their partition."""
     routes = Routes()
+    footers = _Footers(files, unsure)
     why_not = "asked for" if engine == "arrow" else columns.why_not(projection)
     keeps_deleted = any(column.field_id == IS_DELETED.field_id for column in projection.fields)
-    for number, task in enumerate(tasks):
-        placed, reason = (None, why_not) if why_not else _placed(spark, task, files, looked_at=number)
+    for task in tasks:
+        placed, reason = (None, why_not) if why_not else _placed(spark, task, files, footers)
         if placed is None or reason is not None:
             routes.arrow(task, reason or "not reachable")
         elif not task.deletes:
@@ -131,7 +134,7 @@ def route(
 
 
 def _placed(
-    spark: Any, task: FileScanTask, files: TableFiles, *, looked_at: int
+    spark: Any, task: FileScanTask, files: TableFiles, footers: _Footers
 ) -> tuple[PlacedTask | None, str | None]:
     file = task.data_file
     if file.file_format is not FileFormat.PARQUET:
@@ -143,17 +146,45 @@ def _placed(
         return None, f"Spark has no file system for {location.scheme}"
     if is_hidden(location):
         return None, "hidden names"
-    if files.name_mapping is not None and (looked_at >= MAX_FOOTERS or not _has_field_ids(task, files)):
-        return None, "files without field ids, or too many to look at"
+    if not footers.allow(file):
+        return None, "files without field ids or columns of their partition, or too many to look at"
     return PlacedTask(task, location, scheme), None
 
 
-def _has_field_ids(task: FileScanTask, files: TableFiles) -> bool:
-    """Whether a file of a table with a name mapping, which may be an imported one, has field ids, and the columns that
-    its partition would otherwise have to give."""
-    file = task.data_file
-    store = files.stores.store_for(file.file_path)
-    fields = file_fields(open_parquet(store, file.file_path).schema_arrow, location=file.file_path)
-    ids = {found.field_id for found in fields}
-    given = {field.source_id for field in files.specs[file.spec_id].fields if str(field.transform) == "identity"}
-    return None not in ids and given <= ids
+class _Footers:
+    """What files have, where only they can say: field ids, which imported files lack, and the columns of their partition,
+    which some writers leave out. Of files that should have both, one of each spec is asked for all."""
+
+    def __init__(self, files: TableFiles, unsure: Collection[str]) -> None:
+        self._files = files
+        self._unsure = unsure
+        self._looked_at = 0
+        self._specs: dict[int, bool] = {}
+
+    def allow(self, file: DataFile) -> bool:
+        """Whether Spark's reader gives the file's rows; not if it would take too long to find out."""
+        if self._files.name_mapping is None and file.file_path not in self._unsure:
+            if not partition_sources(self._files.specs[file.spec_id]):
+                return True
+            if file.spec_id not in self._specs:
+                self._specs[file.spec_id] = self._is_whole(file)
+            if self._specs[file.spec_id]:
+                return True
+        self._looked_at += 1
+        return self._looked_at <= MAX_FOOTERS and self._is_whole(file)
+
+    def _is_whole(self, file: DataFile) -> bool:
+        key = (file.file_path, file.file_size_in_bytes, file.spec_id)
+        if key not in _whole:
+            if len(_whole) >= _MAX_REMEMBERED:
+                _whole.clear()
+            store = self._files.stores.store_for(file.file_path)
+            fields = file_fields(open_parquet(store, file.file_path).schema_arrow, location=file.file_path)
+            ids = {found.field_id for found in fields}
+            _whole[key] = None not in ids and partition_sources(self._files.specs[file.spec_id]) <= ids
+        return _whole[key]
+
+
+_whole: dict[tuple[str, int, int], bool] = {}
+"""What footers said; a file never changes."""
+_MAX_REMEMBERED: Final = 4096
