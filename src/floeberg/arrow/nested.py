@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from floeberg.spec.types import IcebergType, ListType, MapType, NestedField, StructType
 
@@ -13,24 +14,30 @@ Leaf: TypeAlias = Callable[[pa.Array, IcebergType], pa.Array]
 MakeField: TypeAlias = Callable[[NestedField], pa.Field]
 
 
-def map_leaves(array: pa.Array, data_type: IcebergType, *, leaf: Leaf, make_field: MakeField) -> pa.Array:
+def map_leaves(
+    array: pa.Array, data_type: IcebergType, *, leaf: Leaf, make_field: MakeField, null_in_null: bool = False
+) -> pa.Array:
     """An array whose primitive parts went through `leaf`, under the fields that `make_field` gives.
 
     What is required has no nulls in the result, not even where what encloses it is null: writers refuse to look further.
+    With `null_in_null` it is the other way round: whatever lies in a null struct is null. pyarrow's ORC writer gives the
+    values of a column without nulls to the wrong rows, where some of the structs that hold it are null.
     """
 
-    def walk(child: pa.Array, field: NestedField) -> pa.Array:
-        if field.required and child.null_count:
+    def walk(child: pa.Array, field: NestedField, gone: pa.Array | None = None) -> pa.Array:
+        if null_in_null:
+            child = child if gone is None else pc.if_else(gone, pa.scalar(None, child.type), child)
+        elif field.required and child.null_count:
             child = _without_nulls(child)
-        return map_leaves(child, field.type, leaf=leaf, make_field=make_field)
+        return map_leaves(child, field.type, leaf=leaf, make_field=make_field, null_in_null=null_in_null)
 
     match data_type:
         case StructType():
             fields = [make_field(member) for member in data_type.members]
             if not fields:
                 return array
-            children = [walk(array.field(i), member) for i, member in enumerate(data_type.members)]
             mask = array.is_null() if array.null_count else None
+            children = [walk(array.field(i), member, mask) for i, member in enumerate(data_type.members)]
             return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
         case ListType():
             values = walk(array.values, data_type.element)

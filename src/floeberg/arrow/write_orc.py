@@ -67,7 +67,7 @@ class OrcFileWriter:
 
     def _write(self, batch: pa.RecordBatch) -> None:
         arrays = [
-            map_leaves(array, field.type, leaf=_orc_leaf, make_field=_orc_field)
+            map_leaves(array, field.type, leaf=_orc_leaf, make_field=_orc_field, null_in_null=True)
             for array, field in zip(batch.columns, self._fields, strict=True)
         ]
         self._writer.write(pa.Table.from_arrays(arrays, schema=self._schema))

@@ -183,7 +183,7 @@ def test_a_merge_keeps_every_condition_and_value_as_text() -> None:
         ("u", "u", None, ("u",)),
         ("lake.db.u VERSION AS OF 5 AS s", "lake.db.u VERSION AS OF 5", "s", ("lake", "db", "u")),
         ("{df} s", "{df}", "s", None),
-        ("(VALUES (1)) s(id)", "(VALUES (1))", "s", None),
+        ("(VALUES (1)) s", "(VALUES (1))", "s", None),
         ("(WITH c AS (SELECT 1) SELECT * FROM c) s", "(WITH c AS (SELECT 1) SELECT * FROM c)", "s", None),
     ],
 )
