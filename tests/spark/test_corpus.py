@@ -18,6 +18,9 @@ CORE = ("branches", "ctas", "filters_of_many_kinds", "joins_and_aliases", "tempo
 
 @pytest.fixture(scope="module")
 def attached(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    for view in spark.sql("SHOW VIEWS").collect():  # what other tests left in the session is shown too
+        if view.isTemporary:
+            spark.catalog.dropTempView(view.viewName)
     lake = fb.catalog("lake", warehouse=str(tmp_path_factory.mktemp("corpus") / "warehouse"))
     fb.attach(spark, lake)
     yield spark
