@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from floeberg.api.attach import attach, detach
 from floeberg.api.catalog import Catalog, catalog
 from spark_session import CONNECT, spark_session
 
@@ -37,3 +38,15 @@ def lake(tmp_path: Path) -> Catalog:
     lake = catalog("lake", warehouse=str(tmp_path / "warehouse"))
     lake.create_namespace("db")
     return lake
+
+
+@pytest.fixture(scope="module")
+def session(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The run's session with `lake` attached, which has a namespace `db`."""
+    lake = catalog("lake", warehouse=str(tmp_path_factory.mktemp("lake")))
+    lake.create_namespace("db")
+    attach(spark, lake)
+    spark.lake = lake
+    yield spark
+    detach(spark)
+    lake.close()

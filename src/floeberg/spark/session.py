@@ -202,11 +202,8 @@ class AttachedSession:
         try:
             return Resolved(identifier, table=backend.load_table(key))
         except NotFound as missing:
-            if backend.capabilities.views:
-                try:
-                    return Resolved(identifier, view=backend.load_view(key))
-                except NotFound:
-                    pass
+            if (view := _view(backend, key)) is not None:
+                return Resolved(identifier, view=view)
             if picked := split_selector(identifier):
                 base, selector = self._in_current_namespace(picked[0]), picked[1]
                 try:
@@ -302,6 +299,14 @@ class _Foreign:
         except (NotFound, InvalidInput):
             return full[0] == "system"
         return True
+
+
+def _view(backend: CatalogBackend, key: Identifier) -> LoadedView | None:
+    """The view of that name; None where there is none, or the catalog has no views."""
+    try:
+        return backend.load_view(key) if backend.capabilities.views else None
+    except NotFound:
+        return None
 
 
 def temporary_views(spark: SparkSession) -> list[str]:

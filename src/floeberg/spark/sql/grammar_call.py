@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from decimal import Decimal
 from typing import Final
 
@@ -52,12 +53,10 @@ class CallGrammar(Grammar):
             name = cursor.name().lower()
             cursor.advance()
         first = cursor.index
-        try:
+        with suppress(InvalidInput):  # what is no literal is evaluated by Spark
             value = self._value()
             if cursor.at_any(",", ")"):
                 return Argument(name, value)
-        except InvalidInput:
-            pass  # no literal: Spark evaluates it
         cursor.index = first
         QueryParser(cursor).expression()
         if cursor.index == first:

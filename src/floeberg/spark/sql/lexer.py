@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import Final
 
 from floeberg.errors import InvalidInput
@@ -100,13 +102,9 @@ def tokenize(sql: str, *, double_quoted_identifiers: bool = False) -> list[Token
 def first_words(sql: str, count: int = 2) -> list[str]:
     """The first words in capitals, without reading further; empty strings for what is no word."""
     found: list[str] = []
-    try:
-        for token in _tokens(sql):
+    with suppress(InvalidInput):  # Spark will say what is wrong with it
+        for token in islice(_tokens(sql), count):
             found.append(token.upper if token.kind is Kind.WORD else "")
-            if len(found) == count:
-                break
-    except InvalidInput:
-        pass  # Spark will say what is wrong with it
     return found + [""] * (count - len(found))
 
 
