@@ -4,9 +4,10 @@ import pytest
 
 from floeberg.commit.append import Append
 from floeberg.commit.cherry_pick import CherryPick, Publish
+from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Target
-from floeberg.commit.overwrite import DeleteFiles
-from floeberg.commit.refs import CreateRef, RemoveRef, Retention, SetBranchSnapshot
+from floeberg.commit.overwrite import DeleteFiles, Overwrite
+from floeberg.commit.refs import BeginBranch, CreateRef, RemoveRef, Retention, SetBranchSnapshot
 from floeberg.commit.replace_partitions import ReplacePartitions
 from floeberg.commit.table_changes import PlainUpdates
 from floeberg.errors import (
@@ -98,6 +99,39 @@ def test_a_tag_never_moves():
         builder.table.commit(SetBranchSnapshot(snapshot_id=builder.table.current_snapshot.snapshot_id, branch="t"))
     with pytest.raises(InvalidInput, match="does not move"), builder.table.manage_refs() as refs:
         refs.fast_forward("t", "main")
+
+
+def test_a_branch_of_an_empty_table_begins_with_an_empty_snapshot():
+    builder = TableBuilder()
+    with builder.table.manage_refs() as refs:
+        refs.create_branch("b", retention=Retention(min_snapshots_to_keep=3))
+    assert (builder.table.current_snapshot, set(builder.table.refs)) == (None, {"b"})
+    assert builder.table.refs["b"].min_snapshots_to_keep == 3
+    builder.append((1,), branch="b")
+    assert (ids(builder), ids(builder, ref="b")) == ([], [1])
+    with pytest.raises(InvalidInput, match="no snapshot for tag 't'"), builder.table.manage_refs() as refs:
+        refs.create_tag("t")
+
+
+def test_the_first_write_makes_a_branch_where_main_is_by_then():
+    target = Target(branch="audit", begins_branch=True)
+    begun, late = TableBuilder(), TableBuilder()
+    files = late.data_files((2,))
+    late.append((1,))
+    begun.table.commit(BeginBranch(name="audit"), Append(files=begun.data_files((2,)), target=target))
+    late.table.commit(BeginBranch(name="audit"), Append(files=files, target=target))
+    assert (ids(begun), ids(begun, ref="audit"), len(begun.table.snapshots)) == ([], [2], 1)
+    assert (ids(late), sorted(ids(late, ref="audit"))) == ([1], [1, 2])
+    with pytest.raises(RefNotFound, match="create it first"):
+        begun.table.commit(Append(files=begun.data_files((3,)), target=Target(branch="other")))
+
+
+def test_a_change_that_begins_a_branch_sees_what_main_got_meanwhile():
+    builder = TableBuilder().append((1,))
+    target = Target(branch="audit", begins_branch=True)
+    change = Overwrite(added=builder.data_files((2,)), view=ReadView(starting_snapshot_id=None), target=target)
+    with pytest.raises(ValidationConflict):
+        builder.table.commit(BeginBranch(name="audit"), change)
 
 
 # moving a branch

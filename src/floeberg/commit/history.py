@@ -59,7 +59,8 @@ def concurrent_changes(
 
     Raises ValidationConflict when the history cannot be told, because a snapshot in it was expired or rolled back.
     """
-    head = metadata.snapshot_for_ref(branch)
+    begins_now = starting_snapshot_id is None and metadata.find_ref(branch) is None
+    head = None if begins_now else metadata.snapshot_for_ref(branch)
     current_id = None if head is None else head.snapshot_id
     found: list[Snapshot] = []
     for ancestor_id in metadata.ancestor_ids(current_id):

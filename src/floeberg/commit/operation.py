@@ -36,10 +36,12 @@ class Target:
     """Where a snapshot goes: the branch, or nowhere yet (`stage_only`), and what its summary says besides the counts.
 
     `idempotency_key` makes a change that may be sent again happen once: a change whose key is in the branch's history
-    does nothing. It is looked for on every attempt, so two senders cannot both succeed.
+    does nothing. It is looked for on every attempt, so two senders cannot both succeed. With `begins_branch`, a table
+    without snapshots on `main` gets the branch by this very snapshot.
     """
 
     branch: str = MAIN_BRANCH
     stage_only: bool = False
     summary: Mapping[str, str] = field(default_factory=dict)
     idempotency_key: str | None = None
+    begins_branch: bool = False

@@ -49,7 +49,7 @@ def produce_snapshot(
 ) -> list[MetadataUpdate]:
     """The updates that add the snapshot and, unless it is only staged, point the branch at it; none when a change of the
     same idempotency key is there."""
-    parent = branch_head(base, target.branch, workspace)
+    parent = branch_head(base, target.branch, workspace, begins=target.begins_branch)
     if target.idempotency_key is not None and _is_done(base, parent, target):
         return []
     change = replace(change, added=distinct_files(change.added, workspace.identifier))
@@ -85,11 +85,12 @@ def snapshot_updates(base: TableMetadata, snapshot: Snapshot, target: Target) ->
     return updates
 
 
-def branch_head(base: TableMetadata, branch: str, workspace: Workspace) -> Snapshot | None:
-    """The snapshot that a commit to a branch builds on. Raises RefNotFound, and InvalidInput for a tag."""
+def branch_head(base: TableMetadata, branch: str, workspace: Workspace, *, begins: bool = False) -> Snapshot | None:
+    """The snapshot that a commit to a branch builds on; with `begins`, a branch may begin where `main` has none either.
+    Raises RefNotFound, and InvalidInput for a tag."""
     ref = base.refs.get(branch)
     if ref is None:
-        if branch == MAIN_BRANCH:
+        if branch == MAIN_BRANCH or (begins and base.current_snapshot_id is None):
             return None
         raise RefNotFound(
             f"table {workspace.identifier}: no branch {branch!r}; create it first (manage_refs().create_branch)",

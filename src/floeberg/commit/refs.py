@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from floeberg.commit.history import APPEND
+from floeberg.commit.operation import Target
+from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, RefAlreadyExists, RefNotFound, SnapshotNotFound, ValidationConflict
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.refs import MAIN_BRANCH, RefType, SnapshotRef
-from floeberg.spec.updates import MetadataUpdate, RemoveSnapshotRef, SetSnapshotRef
+from floeberg.spec.updates import AddSnapshot, MetadataUpdate, RemoveSnapshotRef, SetSnapshotRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +26,7 @@ class Retention:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CreateRef:
     """Makes a branch or tag at a snapshot (the current one by default). With `replace`, moves one that is there; with
-    `if_not_exists`, leaves it."""
+    `if_not_exists`, leaves it. A branch of a table without snapshots begins with an empty one, which `main` does not see."""
 
     name: str
     type: RefType
@@ -52,11 +55,18 @@ class CreateRef:
                     f"table {workspace.identifier}: {self.name!r} is a {existing.type}, not a {self.type}"
                 )
         snapshot_id = self.snapshot_id if self.snapshot_id is not None else base.current_snapshot_id
+        begun: list[MetadataUpdate] = []
         if snapshot_id is None:
-            raise InvalidInput(
-                f"table {workspace.identifier}: cannot create {self.type} {self.name!r}, the table has no snapshot yet"
+            if existing is not None or self.type is RefType.TAG:
+                raise InvalidInput(
+                    f"table {workspace.identifier}: no snapshot for {self.type} {self.name!r}, the table has none yet"
+                )
+            empty = produce_snapshot(
+                base, workspace, key=self, target=Target(stage_only=True), change=SnapshotChange(operation=APPEND)
             )
-        base.snapshot(snapshot_id)
+            begun, snapshot_id = [*empty], _added_id(empty)
+        else:
+            base.snapshot(snapshot_id)
         kept = self.retention
         if kept is None and existing is not None:
             return [SetSnapshotRef(self.name, replace(existing, snapshot_id=snapshot_id))]
@@ -72,7 +82,20 @@ class CreateRef:
             max_snapshot_age_ms=kept.max_snapshot_age_ms,
             max_ref_age_ms=kept.max_ref_age_ms,
         )
-        return [SetSnapshotRef(self.name, ref)]
+        return [*begun, SetSnapshotRef(self.name, ref)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BeginBranch:
+    """Makes a branch where `main` stands, unless it is there. While `main` has no snapshot, the change that comes after makes
+    it (`Target.begins_branch`)."""
+
+    name: str
+
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        if base.refs.get(self.name) is not None or base.current_snapshot_id is None:
+            return []
+        return [SetSnapshotRef(self.name, SnapshotRef(snapshot_id=base.current_snapshot_id, type=RefType.BRANCH))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -204,6 +227,10 @@ def snapshot_before(base: TableMetadata, timestamp_ms: int, *, branch: str, iden
     raise SnapshotNotFound(
         f"table {identifier}: no snapshot of {branch} is older than {timestamp_ms} ms", table=identifier
     )
+
+
+def _added_id(updates: list[MetadataUpdate]) -> int:
+    return next(update.snapshot.snapshot_id for update in updates if isinstance(update, AddSnapshot))
 
 
 def _no_ref(workspace: Workspace, name: str) -> RefNotFound:

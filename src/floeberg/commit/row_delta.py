@@ -81,7 +81,7 @@ class RowDelta:
         deletes_lie_with_their_data(
             deletes,
             added_data=[file for file in self.added if file.content is FileContent.DATA],
-            parent=branch_head(base, self.target.branch, workspace),
+            parent=branch_head(base, self.target.branch, workspace, begins=self.target.begins_branch),
             metadata=base,
             workspace=workspace,
         )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypedDict
 from pyspark.sql import functions as F
 
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.operation import Target
 from floeberg.commit.overwrite import Overwrite
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
@@ -27,8 +26,9 @@ from floeberg.spark.sql.references import Rewrite, apply_rewrites
 from floeberg.spark.sql.statements import Span, TruncateTable
 from floeberg.spark.sql.to_expression import to_exact_expression
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions
+from floeberg.spark.write.destination import destination
+from floeberg.spark.write.engine import engine_summary
 from floeberg.spark.write.whole_conditions import is_whole
-from floeberg.spec.refs import MAIN_BRANCH
 from floeberg.spec.schema import Schema
 from floeberg.spec.spark_literals import literal_text
 from floeberg.spec.types import UNSET
@@ -229,7 +229,8 @@ def truncate_table(execution: Execution, statement: TruncateTable) -> DataFrame:
     resolved = target_table(execution.session, execution.session.table_identifier(statement.table.parts))
     assert resolved.table is not None
     where = _static_condition(execution, resolved, statement.partition)
-    branch = MAIN_BRANCH if resolved.selector is None else resolved.selector.value
-    operation = Overwrite(row_filter=where, target=Target(branch=branch))
-    commit_operations(resolved.table.pointer, resolved.table.state, [operation])
+    place = destination(execution.spark, resolved.table.state.metadata, selector=resolved.selector)
+    operations = [*place.first, Overwrite(row_filter=where, target=place.target({}))]
+    summary = engine_summary(execution.spark)
+    commit_operations(resolved.table.pointer, resolved.table.state, operations, engine_summary=summary)
     return nothing(execution.spark)

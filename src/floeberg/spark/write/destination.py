@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from floeberg.commit.operation import Operation, Target
-from floeberg.commit.refs import CreateRef
+from floeberg.commit.refs import BeginBranch, CreateRef
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.sql.names import Selector
 from floeberg.spec.metadata import TableMetadata
@@ -35,7 +35,7 @@ class Destination:
     def target(self, summary: dict[str, str]) -> Target:
         """The target of a commit."""
         if self.wap_id is None:
-            return Target(branch=self.branch, summary=summary)
+            return Target(branch=self.branch, summary=summary, begins_branch=bool(self.first))
         return Target(branch=self.branch, stage_only=True, summary={**summary, WAP_ID: self.wap_id})
 
 
@@ -65,13 +65,13 @@ def destination(
 
 
 def _wap_branch(metadata: TableMetadata, branch: str) -> Destination:
-    """The branch begins where `main` is when it is first written."""
+    """The branch begins where `main` is when it is first written, and with the write itself where `main` has nothing yet."""
     if metadata.find_ref(branch) is not None:
         return Destination(branch=branch, read_branch=branch)
     head = metadata.current_snapshot
-    if head is None:
-        raise InvalidInput(f"branch {branch!r} has no snapshot to begin at; write to the table once without it")
-    made = CreateRef(name=branch, type=RefType.BRANCH, snapshot_id=head.snapshot_id, if_not_exists=True)
+    made: Operation = BeginBranch(name=branch)
+    if head is not None:
+        made = CreateRef(name=branch, type=RefType.BRANCH, snapshot_id=head.snapshot_id, if_not_exists=True)
     return Destination(branch=branch, read_branch=MAIN_BRANCH, first=(made,))
 
 
