@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from floeberg.files.deletion_vector import bitmap_of, decode_deletion_vector, encode_deletion_vector
+from floeberg.spark.in_workers import map_in_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,7 +46,7 @@ class Touched:
 def touched_rows(frame: DataFrame, *, once: bool = False) -> Touched:
     """Runs the frame, whose columns are kind, file and position. With `once`, notes whether a row comes more than once,
     whatever becomes of it."""
-    found: list[Any] = frame.mapInArrow(gather_positions, _RESULT_TEXT).collect()
+    found: list[Any] = map_in_workers(frame, gather_positions, _RESULT_TEXT).collect()
     touched = Touched()
     seen: dict[str, BitMap64] = {}
     rows: dict[str, int] = {}

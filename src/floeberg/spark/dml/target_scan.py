@@ -4,19 +4,21 @@ of their file are touched."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import structs
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import TRUE
 from floeberg.files.deletion_vector import decode_positions
 from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.in_workers import map_in_workers
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.read.compiled_scan import CompiledScan
@@ -71,7 +73,7 @@ def kept_rows(
 ) -> DataFrame:
     """The live rows of tasks but those at the touched positions, which are given as encoded vectors by path."""
     reader = kept_rows_reader(table, tasks, schema, projection=projection, touched=touched)
-    return group_numbers(spark, reader).mapInArrow(reader, frame_schema(projection))
+    return map_in_workers(group_numbers(spark, reader), reader, frame_schema(projection))
 
 
 def kept_rows_reader(
@@ -83,7 +85,7 @@ def kept_rows_reader(
     touched: Mapping[str, bytes],
 ) -> KeptRows:
     """What reads the rows of `kept_rows` in the workers."""
-    whole = [replace(_lean(task), residual=TRUE) for task in tasks]
+    whole = [structs.replace(_lean(task), residual=TRUE) for task in tasks]
     groups = tuple(group_tasks(whole, SplitOptions.of(table.state.metadata.properties)))
     return KeptRows(table=table_files(table, schema), groups=groups, projection=projection, touched=dict(touched))
 
@@ -135,7 +137,7 @@ def _without(batch: pa.RecordBatch, positions: pa.Array, gone: npt.NDArray[np.in
 
 def _lean(task: FileScanTask) -> FileScanTask:
     """The task without metrics, which only planning needs."""
-    file = replace(
+    file = structs.replace(
         task.data_file,
         column_sizes=None,
         value_counts=None,
@@ -144,4 +146,4 @@ def _lean(task: FileScanTask) -> FileScanTask:
         lower_bounds=None,
         upper_bounds=None,
     )
-    return replace(task, data_file=file)
+    return structs.replace(task, data_file=file)

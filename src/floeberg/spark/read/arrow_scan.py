@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from floeberg.catalogs.static import StaticPointer
 from floeberg.errors import UnsupportedFeature
 from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.in_workers import map_in_workers
 from floeberg.spark.read.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.read.worker import SplitReader, TableFiles, TableStores
 from floeberg.spark.read.worker_check import check_workers
@@ -73,11 +74,7 @@ def arrow_frame(
     planned = list(tasks)
     groups = tuple(group_tasks(planned, _even(planned, splits)))
     reader = SplitReader(table=files, groups=groups, projection=projection)
-
-    def read_splits(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return reader(batches)
-
-    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(read_splits, frame_schema(projection))
+    return map_in_workers(spark.range(0, len(groups), 1, len(groups)), reader, frame_schema(projection))
 
 
 def _even(tasks: Sequence[FileScanTask], splits: SplitOptions) -> SplitOptions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,6 +14,7 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.changelog import plan_changelog
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.projection import projected_schema
+from floeberg.spark.in_workers import map_in_workers
 from floeberg.spark.read.arrow_scan import table_files
 from floeberg.spark.read.changelog_worker import ChangeReader
 from floeberg.spark.read.options import FrameOptions
@@ -59,8 +60,4 @@ def changelog_frame(
         batches = [batch for number in range(len(groups)) for batch in reader.changes(number)]
         return spark.createDataFrame(pa.Table.from_batches(batches, schema=reader.arrow_schema), schema)
     check_workers(spark)
-
-    def read_changes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return reader(batches)
-
-    return spark.range(0, len(groups), 1, max(1, len(groups))).mapInArrow(read_changes, schema)
+    return map_in_workers(spark.range(0, len(groups), 1, max(1, len(groups))), reader, schema)

@@ -7,7 +7,7 @@ spec is unpartitioned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.scan.tasks import DeleteFile, FileScanTask
+from floeberg.spark.in_workers import map_in_workers
 from floeberg.spark.read.compiled_columns import OWN_PREFIX, CompiledColumn
 from floeberg.spark.read.delete_keys import SCOPE, SEQUENCE_NUMBER, DeleteKeys
 from floeberg.spark.read.worker import TableFiles
@@ -170,11 +171,7 @@ def _delete_rows(spark: Any, join: EqualityJoin, files: TableFiles) -> Any:
             st.StructField(SEQUENCE_NUMBER, st.LongType()),
         ]
     )
-
-    def read_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return reader(batches)
-
-    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(read_keys, schema)
+    return map_in_workers(spark.range(0, len(groups), 1, len(groups)), reader, schema)
 
 
 def _scope(spec_id: int, partition: tuple[object, ...]) -> Scope:

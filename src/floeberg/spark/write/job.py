@@ -6,11 +6,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 import pyarrow as pa
+from msgspec import structs
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
 
@@ -20,6 +21,7 @@ from floeberg.arrow.write_properties import write_properties
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, StorageError
 from floeberg.files.data_file_wire import decode_data_file, encode_data_file
+from floeberg.spark.in_workers import map_in_workers
 from floeberg.spark.read.worker_check import check_workers
 from floeberg.spark.worker_stores import WorkerStores, worker_stores
 from floeberg.spark.write.distribution import distributed
@@ -128,7 +130,7 @@ def run_writers(
     """Runs a writer, or work around it, over the rows as they are distributed, and describes what was written."""
     check_workers(rows.sparkSession)
     try:
-        results = _collected(rows.mapInArrow(work or task, RESULT_SCHEMA), table)
+        results = _collected(map_in_workers(rows, work or task, RESULT_SCHEMA), table)
     except BaseException:
         _remove_written(task, table)
         raise
@@ -163,7 +165,7 @@ def _collected(frame: DataFrame, table: LoadedTable) -> list[Any]:
 
 def _sorted_as(file: DataFile, order: SortOrder) -> DataFile:
     """Rows reach a task sorted by partition and then by the table's order, so each of its files is sorted."""
-    return file if order.is_unsorted else replace(file, sort_order_id=order.order_id)
+    return file if order.is_unsorted else structs.replace(file, sort_order_id=order.order_id)
 
 
 def _with_times(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
