@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from floeberg.files.manifest import read_manifest, write_manifest
 from floeberg.files.manifest_list import read_manifest_list, write_manifest_list
 from floeberg.spec.data_file import DataFile, ManifestEntry, ManifestFile
@@ -19,7 +21,7 @@ def local(name: str, folder: Path, location: str) -> Path:
 
 def change_files(name: str, folder: Path, change: Callable[[DataFile], DataFile]) -> None:
     """Rewrites the manifests of the current snapshot with other files in their entries."""
-    change_entries(name, folder, lambda entry: replace(entry, data_file=change(entry.data_file)))
+    change_entries(name, folder, lambda entry: structs.replace(entry, data_file=change(entry.data_file)))
 
 
 def change_entries(

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from floeberg.api.catalog import catalog
 from floeberg.api.table import Table
 from floeberg.commit.isolation import ReadView
@@ -65,7 +67,7 @@ def data_file(table: Table, name: str, *, partition: tuple[object, ...] = (), ro
         lower_bounds=lower or None,
         upper_bounds=upper or None,
     )
-    return replace(file, **more)
+    return structs.replace(file, **more)
 
 
 def equality_delete(table: Table, name: str, *keys: str, **more: Any) -> DataFile:
@@ -80,12 +82,12 @@ def position_delete(table: Table, name: str, *targets: DataFile, **more: Any) ->
     if not paths:
         return file
     path_id = DELETE_FILE_PATH.field_id
-    return replace(file, lower_bounds={path_id: paths[0]}, upper_bounds={path_id: paths[-1]})
+    return structs.replace(file, lower_bounds={path_id: paths[0]}, upper_bounds={path_id: paths[-1]})
 
 
 def deletion_vector(table: Table, name: str, target: DataFile, **more: Any) -> DataFile:
     file = data_file(table, name, content=FileContent.POSITION_DELETES, **more)
-    return replace(
+    return structs.replace(
         file,
         file_path=f"{table.location}/data/{name}.puffin",
         file_format=FileFormat.PUFFIN,

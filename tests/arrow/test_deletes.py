@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from pyroaring import BitMap64
 
 from arrow_rows import FILTER_TYPES, canonical, optional, table_of
@@ -174,7 +175,7 @@ def test_a_vector_wins_over_position_deletes_and_there_is_one_at_most() -> None:
         loader.load(DATA, [vector, vector])
     with pytest.raises(ManifestCorrupt, match="is for"):
         loader.load(OTHER, [vector])
-    wrong = replace(vector, record_count=7, content_size_in_bytes=vector.content_size_in_bytes)
+    wrong = structs.replace(vector, record_count=7, content_size_in_bytes=vector.content_size_in_bytes)
     with pytest.raises(PuffinCorrupt, match="memory://bucket/v"):
         DeleteLoader(lambda _: store, []).load(DATA, [wrong])
 
@@ -313,7 +314,7 @@ def test_an_equality_delete_file_without_its_key_column_is_corrupt() -> None:
     with pytest.raises(DataFileCorrupt, match="lacks the required column 'category'"):
         loader.load(DATA, [deletes])
     with pytest.raises(ManifestCorrupt, match="no equality ids"):
-        loader.load(DATA, [replace(deletes, equality_ids=None)])
+        loader.load(DATA, [structs.replace(deletes, equality_ids=None)])
 
 
 def test_what_is_read_is_shared_and_bounded() -> None:
@@ -338,7 +339,7 @@ def test_delete_files_of_a_moved_table_are_found_by_locate() -> None:
     store = MemoryStore(SystemClock())
     old = "s3://old/data/1"
     positions = write_position_deletes(store, "memory://bucket/d", {old: BitMap64([3])}, spec_id=0)
-    recorded = replace(positions, file_path="s3://old/d")
+    recorded = structs.replace(positions, file_path="s3://old/d")
     moved = DeleteLoader(lambda _: store, [TABLE], locate=lambda path: path.replace("s3://old", "memory://bucket"))
     assert moved.load(old, [recorded]).positions == BitMap64([3])
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec import structs
 
 from arrow_rows import table_of
 from floeberg.arrow.conform import conform
@@ -287,7 +288,7 @@ def test_an_avro_file_cut_at_a_block_s_end_is_not_taken_for_a_shorter_one() -> N
     schema = Schema(NestedField(1, "a", STRING))
     store, file = write([("abc" * i,) for i in range(50)], schema, FileFormat.AVRO)
     with pytest.raises(DataFileCorrupt, match="cut short"):
-        read(store, replace(file, file_size_in_bytes=file.file_size_in_bytes + 100), schema)
+        read(store, structs.replace(file, file_size_in_bytes=file.file_size_in_bytes + 100), schema)
 
 
 def test_a_missing_file_is_not_found() -> None:
@@ -302,6 +303,6 @@ def test_encrypted_files_and_puffin_files_are_refused_before_a_byte_is_read() ->
     store = MemoryStore(SystemClock())
     file = DataFile(file_path=LOCATION, file_format=FileFormat.PARQUET, record_count=1, file_size_in_bytes=0)
     with pytest.raises(UnsupportedFeature, match="encrypted"):
-        read_file(store, replace(file, key_metadata=b"k"), Schema(NestedField(1, "a", INT)))
+        read_file(store, structs.replace(file, key_metadata=b"k"), Schema(NestedField(1, "a", INT)))
     with pytest.raises(UnsupportedFeature, match="puffin"):
-        read_file(store, replace(file, file_format=FileFormat.PUFFIN), Schema(NestedField(1, "a", INT)))
+        read_file(store, structs.replace(file, file_format=FileFormat.PUFFIN), Schema(NestedField(1, "a", INT)))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 from pyroaring import BitMap64
 
 from arrow_rows import table_of
@@ -70,7 +70,7 @@ def test_metadata_columns_come_where_they_are_asked_for(file_format: FileFormat)
     store, file = write(ROWS, SCHEMA, file_format)
     spec = build_partition_spec(SCHEMA, ["p"], spec_id=7)
     both = StructType((NestedField(1001, "old", INT), NestedField(spec.fields[0].field_id, "p", STRING)))
-    wanted = FileToRead(data_file=replace(file, spec_id=7, partition=("a",)), spec=spec)
+    wanted = FileToRead(data_file=structs.replace(file, spec_id=7, partition=("a",)), spec=spec)
     projection = Schema(ROW_POSITION, SCHEMA.fields[0], FILE_PATH, SPEC_ID, partition_column(both))
     rows = read(store, wanted, projection, residual=bind(parse_where("p = 'a' AND x > 1"), SCHEMA))
     assert rows == [
@@ -82,7 +82,7 @@ def test_metadata_columns_come_where_they_are_asked_for(file_format: FileFormat)
 def test_row_ids_are_inherited_where_the_file_has_none(file_format: FileFormat) -> None:
     projection = Schema(SCHEMA.fields[0], *LINEAGE_COLUMNS)
     store, file = write(ROWS, SCHEMA, file_format)
-    added = FileToRead(data_file=replace(file, first_row_id=100), data_sequence_number=5)
+    added = FileToRead(data_file=structs.replace(file, first_row_id=100), data_sequence_number=5)
     rows = read(
         store, added, projection, deletes=RowDeletes(BitMap64([1])), residual=bind(parse_where("x < 4"), SCHEMA)
     )
@@ -93,7 +93,7 @@ def test_row_ids_are_inherited_where_the_file_has_none(file_format: FileFormat) 
 def test_row_ids_that_a_file_holds_are_kept_and_its_nulls_inherit(file_format: FileFormat) -> None:
     stored = Schema(SCHEMA.fields[0], *LINEAGE_COLUMNS)
     store, file = write([(1, 7, 2), (2, 9, None), (3, None, None)], stored, file_format)
-    moved = FileToRead(data_file=replace(file, first_row_id=40), data_sequence_number=8)
+    moved = FileToRead(data_file=structs.replace(file, first_row_id=40), data_sequence_number=8)
     assert read(store, moved, Schema(ROW_ID, LAST_UPDATED_SEQUENCE_NUMBER)) == [
         {"_row_id": 7, "_last_updated_sequence_number": 2},
         {"_row_id": 9, "_last_updated_sequence_number": 8},
@@ -111,7 +111,7 @@ def test_a_file_from_before_lineage_has_none() -> None:
 def test_identity_partition_values_are_read_and_filtered_where_files_lack_the_column(file_format: FileFormat) -> None:
     store, file = write([(1,), (2,)], Schema(SCHEMA.fields[0]), file_format)
     spec = build_partition_spec(SCHEMA, ["p", "bucket(4, x)"])
-    wanted = FileToRead(data_file=replace(file, partition=("a", 3)), spec=spec)
+    wanted = FileToRead(data_file=structs.replace(file, partition=("a", 3)), spec=spec)
     assert read(store, wanted, SCHEMA) == [{"x": 1, "p": "a"}, {"x": 2, "p": "a"}]
     assert read(store, wanted, SCHEMA, residual=bind(parse_where("p = 'b'"), SCHEMA)) == []
     assert len(read(store, wanted, SCHEMA, residual=bind(parse_where("p = 'a' AND x = 2"), SCHEMA))) == 1
@@ -169,7 +169,7 @@ def test_local_files_are_read_where_they_lie(file_format: FileFormat, tmp_path: 
 
 def test_a_moved_file_is_read_where_it_lies_under_its_old_name() -> None:
     store, file = write(ROWS[:1], SCHEMA, FileFormat.PARQUET)
-    moved = FileToRead(data_file=replace(file, file_path="s3://old/data/file"), location=LOCATION)
+    moved = FileToRead(data_file=structs.replace(file, file_path="s3://old/data/file"), location=LOCATION)
     assert read(store, moved, Schema(FILE_PATH, SCHEMA.fields[0])) == [{"_file": "s3://old/data/file", "x": 0}]
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from floeberg.catalogs.row_pointer import RowPointer
 from floeberg.commit.append import Append
@@ -53,7 +54,7 @@ def test_row_ids_go_on_where_the_table_stands():
 
 def test_row_ids_that_a_file_had_elsewhere_are_not_taken_over():
     builder = TableBuilder(format_version=3).append((1,), (2,))
-    foreign = replace(builder.data_file((7,)), first_row_id=0)
+    foreign = structs.replace(builder.data_file((7,)), first_row_id=0)
     builder.table.commit(Append(files=[foreign]))
     assert sorted(e.data_file.first_row_id for e in builder.live()) == [0, 2]
 
@@ -108,7 +109,7 @@ def test_the_files_of_an_append_are_added_once_even_when_named_twice():
     builder.table.commit(Append(files=[file, file]))
     assert builder.rows() == [(1, None, None)]
     with pytest.raises(InvalidInput, match="added twice"):
-        builder.table.commit(Append(files=[file, replace(file, record_count=9)]))
+        builder.table.commit(Append(files=[file, structs.replace(file, record_count=9)]))
 
 
 def test_an_append_takes_no_delete_files():
@@ -163,7 +164,7 @@ def test_bins_are_filled_to_the_target_size_from_the_oldest_end():
 def test_manifests_of_many_files_are_cut_at_the_target_size():
     builder = TableBuilder(properties={"commit.manifest.target-size-bytes": "30000"})
     template = builder.data_file((1,))
-    files = [replace(template, file_path=f"{template.file_path}-{number}") for number in range(3000)]
+    files = [structs.replace(template, file_path=f"{template.file_path}-{number}") for number in range(3000)]
     builder.table.commit(Append(files=files))
     found = manifests(builder)
     assert len(found) > 1

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from floeberg.commit.isolation import IsolationLevel
 from floeberg.commit.overwrite import DeleteFiles, Overwrite
@@ -102,7 +103,7 @@ def test_deletes_older_than_all_data_are_dropped_when_data_goes():
 def test_deletes_must_fit_the_version(version, message):
     builder = TableBuilder(format_version=version).append((1,))
     vectors = TableBuilder(format_version=3).append((1,))
-    vector = replace(vectors.deletes(vectors.data()[0], 0), referenced_data_file=builder.data()[0].file_path)
+    vector = structs.replace(vectors.deletes(vectors.data()[0], 0), referenced_data_file=builder.data()[0].file_path)
     with pytest.raises(InvalidInput, match=message):
         builder.table.commit(RowDelta(added=[vector], view=builder.view()))
 
@@ -135,12 +136,12 @@ def test_one_vector_a_file_and_none_for_a_file_that_goes():
     with pytest.raises(InvalidInput, match="removed and has rows deleted"):
         builder.table.commit(RowDelta(added=[first], removed_data=[file], view=builder.view()))
     with pytest.raises(InvalidInput, match="must name its data file"):
-        builder.table.commit(RowDelta(added=[replace(first, referenced_data_file=None)], view=builder.view()))
+        builder.table.commit(RowDelta(added=[structs.replace(first, referenced_data_file=None)], view=builder.view()))
 
 
 def test_deletes_of_a_file_that_was_never_there_are_refused():
     builder = table()
-    ghost = replace(file_of(builder, 0), file_path="memory://warehouse/db/t/data/ghost.parquet")
+    ghost = structs.replace(file_of(builder, 0), file_path="memory://warehouse/db/t/data/ghost.parquet")
     with pytest.raises(ValidationConflict, match="not in the table"):
         builder.table.commit(RowDelta(added=[builder.deletes(ghost, 0)], view=builder.view()))
 

@@ -11,6 +11,7 @@ import fastavro
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import ManifestFile as PyIcebergManifestFile
 
@@ -50,8 +51,8 @@ FILE = DataFile(
     file_size_in_bytes=100,
 )  # fmt: skip
 ADDED = ManifestEntry(status=EntryStatus.ADDED, snapshot_id=SNAPSHOT_ID, data_file=FILE)
-DELETE = replace(FILE, content=FileContent.POSITION_DELETES)
-VECTOR = replace(
+DELETE = structs.replace(FILE, content=FileContent.POSITION_DELETES)
+VECTOR = structs.replace(
     DELETE, file_format=FileFormat.PUFFIN, referenced_data_file="f", content_offset=4, content_size_in_bytes=9
 )
 
@@ -71,11 +72,11 @@ def _write(*listed: ManifestEntry, format_version: int = 3, content: ManifestCon
 def _inherited(entry: ManifestEntry, sequence_number: int) -> ManifestEntry:
     """What an entry is read as from a manifest that was committed with that sequence number."""
     added = entry.status is EntryStatus.ADDED
-    return replace(
+    return structs.replace(
         entry,
         data_sequence_number=sequence_number if entry.data_sequence_number is None else entry.data_sequence_number,
         file_sequence_number=sequence_number if added else entry.file_sequence_number,
-        data_file=replace(entry.data_file, first_row_id=None),
+        data_file=structs.replace(entry.data_file, first_row_id=None),
     )
 
 
@@ -94,7 +95,7 @@ def test_entries_come_back_as_they_were_written(manifest, format_version: int) -
     found = read_manifest(written.data, as_listed, partition_type=spec.partition_type(schema))
     if format_version == 1:
         zero = {"data_sequence_number": 0, "file_sequence_number": 0}
-        listed = [replace(e, **zero, data_file=replace(e.data_file, first_row_id=None)) for e in listed]
+        listed = [structs.replace(e, **zero, data_file=structs.replace(e.data_file, first_row_id=None)) for e in listed]
     else:
         listed = [_inherited(entry, 8) for entry in listed]
     assert [*map(comparable, found)] == [*map(comparable, listed)]
@@ -122,7 +123,10 @@ def test_writing_from_a_frame_gives_the_bytes_of_writing_its_entries(manifest, f
 
 
 def test_many_entries_are_cut_into_the_same_blocks_by_both_writers() -> None:
-    many = [replace(ADDED, data_file=replace(FILE, file_path="f" * (n % 700), record_count=n)) for n in range(9_000)]
+    many = [
+        structs.replace(ADDED, data_file=structs.replace(FILE, file_path="f" * (n % 700), record_count=n))
+        for n in range(9_000)
+    ]
     written = _write(*many, codec="uncompressed")
     frame = decode_manifest(written.data, partition_type=SPEC.partition_type(SCHEMA))
     settings = {
@@ -155,9 +159,11 @@ def test_a_header_that_says_nothing_is_read_as_nothing() -> None:
 
 
 def test_counts_and_the_least_sequence_number_are_those_of_the_entries() -> None:
-    kept = replace(ADDED, status=EntryStatus.EXISTING, data_sequence_number=7, file_sequence_number=7)
-    old = replace(kept, data_sequence_number=5, data_file=replace(FILE, record_count=20))
-    gone = replace(kept, status=EntryStatus.DELETED, data_sequence_number=1, data_file=replace(FILE, record_count=40))
+    kept = structs.replace(ADDED, status=EntryStatus.EXISTING, data_sequence_number=7, file_sequence_number=7)
+    old = structs.replace(kept, data_sequence_number=5, data_file=structs.replace(FILE, record_count=20))
+    gone = structs.replace(
+        kept, status=EntryStatus.DELETED, data_sequence_number=1, data_file=structs.replace(FILE, record_count=40)
+    )
     listed = _write(ADDED, kept, old, gone).to_manifest_file("m")
     assert (listed.added_files_count, listed.existing_files_count, listed.deleted_files_count) == (1, 2, 1)
     assert (listed.added_rows_count, listed.existing_rows_count, listed.deleted_rows_count) == (10, 30, 40)
@@ -185,24 +191,24 @@ def _packed(value: float) -> bytes:
     ],
 )  # fmt: skip
 def test_partition_summaries_leave_nan_out_of_the_bounds_and_tell_the_zeros_apart(values, expected) -> None:
-    files = [replace(ADDED, data_file=replace(FILE, partition=(value,))) for value in values]
+    files = [structs.replace(ADDED, data_file=structs.replace(FILE, partition=(value,))) for value in values]
     assert _write(*files).partitions == (expected,)
 
 
 @pytest.mark.parametrize(
     ("entry", "settings", "match"),
     [
-        (replace(ADDED, data_file=DELETE), {}, "not for a manifest of DATA"),
+        (structs.replace(ADDED, data_file=DELETE), {}, "not for a manifest of DATA"),
         (ADDED, {"content": ManifestContent.DELETES}, "not for a manifest of DELETES"),
-        (replace(ADDED, status=EntryStatus.EXISTING), {}, "must keep its sequence number"),
-        (replace(ADDED, snapshot_id=1), {}, "must keep its sequence number"),
-        (replace(ADDED, data_file=VECTOR), {"content": ManifestContent.DELETES, "format_version": 2}, "upgrade .* v3"),
-        (replace(ADDED, data_file=replace(VECTOR, content_offset=None)), {"content": ManifestContent.DELETES}, "offset"),
-        (replace(ADDED, data_file=replace(FILE, partition=())), {}, "0 values"),
-        (replace(ADDED, data_file=replace(FILE, partition=("x",))), {}, "not a value of type double"),
-        (replace(ADDED, data_file=replace(FILE, record_count=-1)), {}, "negative"),
-        (replace(ADDED, data_file=replace(FILE, value_counts={1: 2**63})), {}, "64-bit"),
-        (replace(ADDED, snapshot_id=None), {"format_version": 1}, "v1 cannot hold"),
+        (structs.replace(ADDED, status=EntryStatus.EXISTING), {}, "must keep its sequence number"),
+        (structs.replace(ADDED, snapshot_id=1), {}, "must keep its sequence number"),
+        (structs.replace(ADDED, data_file=VECTOR), {"content": ManifestContent.DELETES, "format_version": 2}, "upgrade .* v3"),
+        (structs.replace(ADDED, data_file=structs.replace(VECTOR, content_offset=None)), {"content": ManifestContent.DELETES}, "offset"),
+        (structs.replace(ADDED, data_file=structs.replace(FILE, partition=())), {}, "0 values"),
+        (structs.replace(ADDED, data_file=structs.replace(FILE, partition=("x",))), {}, "not a value of type double"),
+        (structs.replace(ADDED, data_file=structs.replace(FILE, record_count=-1)), {}, "negative"),
+        (structs.replace(ADDED, data_file=structs.replace(FILE, value_counts={1: 2**63})), {}, "64-bit"),
+        (structs.replace(ADDED, snapshot_id=None), {"format_version": 1}, "v1 cannot hold"),
         (ADDED, {"codec": "lzo"}, "unknown Avro compression codec"),
         (ADDED, {"format_version": 4}, "use 1, 2 or 3"),
     ],
@@ -330,9 +336,9 @@ def test_a_manifest_list_is_no_manifest() -> None:
 def test_string_partitions_keep_every_character() -> None:
     schema = Schema(NestedField(1, "s", STRING))
     spec = PartitionSpec(0, (PartitionField((1,), 1000, "s", parse_transform("identity")),))
-    file = replace(FILE, spec_id=0, partition=("naïve/😀=&\x00",))
+    file = structs.replace(FILE, spec_id=0, partition=("naïve/😀=&\x00",))
     written = write_manifest(
-        [replace(ADDED, data_file=file)], schema=schema, spec=spec, format_version=2, snapshot_id=SNAPSHOT_ID
+        [structs.replace(ADDED, data_file=file)], schema=schema, spec=spec, format_version=2, snapshot_id=SNAPSHOT_ID
     )
     (found,) = read_manifest(
         written.data,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from floeberg.commit import row_delta
 from floeberg.commit.isolation import IsolationLevel
@@ -26,7 +27,7 @@ def update_beside_a_rewrite(version: int, isolation: IsolationLevel, *, names_fi
     (file,) = builder.data()
     deletes = builder.deletes(file, 0)
     if not names_files:
-        deletes = replace(deletes, referenced_data_file=None, lower_bounds=None, upper_bounds=None)
+        deletes = structs.replace(deletes, referenced_data_file=None, lower_bounds=None, upper_bounds=None)
     update = RowDelta(
         added=[deletes, builder.data_file((1, 0, "new"))], view=builder.view(eq("id", 1), isolation=isolation)
     )

@@ -3,9 +3,8 @@ its data file, and a commit that says otherwise is refused."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from floeberg.commit import delete_files
 from floeberg.commit.row_delta import RowDelta
@@ -38,7 +37,7 @@ def test_deletes_lie_where_their_data_lies(version):
 def misplaced(version: int) -> TableBuilder:
     builder = evolved(version)
     old = next(file for file in builder.data() if file.spec_id == 0)
-    deletes = replace(builder.deletes(old, 0), spec_id=builder.table.spec.spec_id, partition=())
+    deletes = structs.replace(builder.deletes(old, 0), spec_id=builder.table.spec.spec_id, partition=())
     builder.table.commit(RowDelta(added=[deletes], view=builder.view()))
     return builder
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from floeberg.commit import listing, manifests
 from floeberg.commit.append import Append
@@ -67,7 +68,7 @@ def test_parts_of_the_attempt_before_would_give_ids_twice(monkeypatch):
 
 def taken_over() -> list[int]:
     builder = TableBuilder(format_version=3).append((1,), (2,))
-    foreign = replace(builder.data_file((7,)), first_row_id=1)
+    foreign = structs.replace(builder.data_file((7,)), first_row_id=1)
     builder.table.commit(Append(files=[foreign]))
     return row_ids(builder)
 
@@ -77,7 +78,7 @@ def test_ids_of_another_table_are_not_taken_over():
 
 
 def test_taken_over_they_would_be_there_twice(monkeypatch):
-    monkeypatch.setattr(manifests, "replace", lambda file, **changes: file)
+    monkeypatch.setattr(manifests.structs, "replace", lambda file, **changes: file)
     assert taken_over() == [0, 1, 1]
 
 

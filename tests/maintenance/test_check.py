@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec import structs
 
 from broken_tables import change_entries, change_files
 from floeberg.errors import SnapshotNotFound
@@ -103,7 +104,7 @@ def test_wrong_rows_nulls_and_bounds_in_an_entry_are_found(tmp_path: Path) -> No
         assert file.lower_bounds is not None
         assert file.null_value_counts is not None
         kind = open_golden("gperov_test").schema.field("a").type
-        return replace(
+        return structs.replace(
             file,
             record_count=1809,
             null_value_counts={**file.null_value_counts, 2: 5},
@@ -136,7 +137,7 @@ def test_a_deletion_vector_without_its_data_file_is_an_error(tmp_path: Path) -> 
 
     def change(file: DataFile) -> DataFile:
         gone = f"s3a://warehouse/deletion_vectors/data/gone-{file.content_offset}-{file.record_count}.parquet"
-        return replace(file, referenced_data_file=gone) if file.is_deletion_vector else file
+        return structs.replace(file, referenced_data_file=gone) if file.is_deletion_vector else file
 
     change_files("deletion_vectors", folder, change)
     report = current("deletion_vectors", folder)
@@ -150,7 +151,7 @@ def test_a_position_delete_file_without_data_files_is_a_warning(tmp_path: Path) 
 
     def change(file: DataFile) -> DataFile:
         moved = file.file_path.replace("/data/", "/data/./")
-        return file if file.content is not FileContent.DATA else replace(file, file_path=moved)
+        return file if file.content is not FileContent.DATA else structs.replace(file, file_path=moved)
 
     change_files("gperov_test", folder, change)
     report = current("gperov_test", folder)
@@ -163,7 +164,7 @@ def test_positions_beyond_the_end_of_a_data_file_are_an_error(tmp_path: Path) ->
     change_files(
         "deletion_vectors",
         folder,
-        lambda file: file if file.content is not FileContent.DATA else replace(file, record_count=1),
+        lambda file: file if file.content is not FileContent.DATA else structs.replace(file, record_count=1),
     )
     report = current("deletion_vectors", folder)
     assert any(
@@ -177,7 +178,7 @@ def test_a_vector_of_another_cardinality_or_place_is_an_error(tmp_path: Path) ->
     change_files(
         "deletion_vectors",
         folder,
-        lambda file: file if not file.is_deletion_vector else replace(file, record_count=file.record_count + 1),
+        lambda file: file if not file.is_deletion_vector else structs.replace(file, record_count=file.record_count + 1),
     )
     report = current("deletion_vectors", folder)
     assert any("its manifest entry says" in f.message for f in report.errors if f.problem is Problem.BAD_DELETE)
@@ -198,7 +199,7 @@ def test_row_ids_that_two_files_share_are_an_error(tmp_path: Path) -> None:
     change_files(
         "deletion_vectors",
         folder,
-        lambda file: file if file.content is not FileContent.DATA else replace(file, first_row_id=1),
+        lambda file: file if file.content is not FileContent.DATA else structs.replace(file, first_row_id=1),
     )
     report = current("deletion_vectors", folder)
     (finding,) = [f for f in report.findings if f.problem is Problem.DUPLICATE_ROW_IDS]
@@ -213,7 +214,7 @@ def test_row_ids_that_the_table_will_give_again_are_an_error(tmp_path: Path) -> 
         if file.content is not FileContent.DATA:
             return file
         seen.append(file.file_path)
-        return replace(file, first_row_id=10_000 * len(seen))
+        return structs.replace(file, first_row_id=10_000 * len(seen))
 
     change_files("deletion_vectors", folder, change)
     report = current("deletion_vectors", folder)
@@ -262,7 +263,7 @@ def test_a_file_that_stands_twice_is_an_error(tmp_path: Path) -> None:
 
     def change(file: DataFile) -> DataFile:
         paths.append(file.file_path)
-        return replace(file, file_path=paths[0]) if len(paths) == 2 else file
+        return structs.replace(file, file_path=paths[0]) if len(paths) == 2 else file
 
     change_files("partition_evolution", folder, change)
     report = current("partition_evolution", folder)
@@ -272,7 +273,7 @@ def test_a_file_that_stands_twice_is_an_error(tmp_path: Path) -> None:
 
 def test_an_encrypted_file_is_not_read(tmp_path: Path) -> None:
     folder = copy_golden("partition_evolution", tmp_path)
-    change_files("partition_evolution", folder, lambda file: replace(file, key_metadata=b"k", record_count=999))
+    change_files("partition_evolution", folder, lambda file: structs.replace(file, key_metadata=b"k", record_count=999))
     report = current("partition_evolution", folder)
     assert (Severity.WARNING, Problem.ENCRYPTED) in problems(report)
     assert not any("rows, its entry says" in finding.message for finding in report.findings)

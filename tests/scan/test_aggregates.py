@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from floeberg.api.table import Table
 from floeberg.commit.append import Append
@@ -30,7 +30,7 @@ def ask(table: Table, *aggregates: Aggregate, **options: Any) -> tuple[object, .
 
 
 def with_counts(file: DataFile, field_id: int, *, nulls: int = 0, nans: int | None = None) -> DataFile:
-    return replace(
+    return structs.replace(
         file,
         value_counts={**(file.value_counts or {}), field_id: file.record_count},
         null_value_counts={**(file.null_value_counts or {}), field_id: nulls},
@@ -121,7 +121,7 @@ def test_a_zero_of_unknown_sign_and_timestamps_of_orc_files_are_not_exact() -> N
         Decimal("2.50"),
         True,
     )
-    stamps.commit(Append(files=[replace(file, file_path="memory://w/o.orc", file_format=FileFormat.ORC)]))
+    stamps.commit(Append(files=[structs.replace(file, file_path="memory://w/o.orc", file_format=FileFormat.ORC)]))
     assert ask(stamps, Aggregate(MIN, "ts")) is None
     assert ask(stamps, Aggregate(MAX, "amount")) == (Decimal("2.50"),)
 

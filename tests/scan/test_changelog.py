@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from floeberg.api.table import Table
 from floeberg.commit.append import Append
@@ -132,7 +132,7 @@ def test_a_change_is_read_as_two_scans_of_its_file() -> None:
     assert task.before == ()
     assert task.after is not None
     assert task.reading(task.after).deletes == next(iter(plan(table))).deletes
-    assert task.reading(()) == replace(next(iter(plan(table))), deletes=())
+    assert task.reading(()) == structs.replace(next(iter(plan(table))), deletes=())
 
 
 def test_an_expired_parent_matters_only_where_something_was_removed() -> None:

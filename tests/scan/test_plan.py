@@ -8,6 +8,7 @@ from datetime import date
 
 import pytest
 from hypothesis import given, settings
+from msgspec import structs
 
 from floeberg.api.table import Table
 from floeberg.commit.append import Append
@@ -51,7 +52,7 @@ def test_a_plan_is_what_the_evaluation_of_each_file_keeps_in_every_version(seed:
     for number in range(4):
         spec = rng.choice(specs)
         files = [
-            replace(
+            structs.replace(
                 file,
                 file_path=f"m{number}-{file.file_path}",
                 spec_id=spec.spec_id,
@@ -63,7 +64,9 @@ def test_a_plan_is_what_the_evaluation_of_each_file_keeps_in_every_version(seed:
     manifests.sort(key=lambda pair: pair[0].spec_id)
     specs = list({spec.spec_id: spec for spec, _ in manifests}.values())
     if specs[0].spec_id != 0:
-        manifests = [(replace(spec, spec_id=0), [replace(f, spec_id=0) for f in files]) for spec, files in manifests]
+        manifests = [
+            (replace(spec, spec_id=0), [structs.replace(f, spec_id=0) for f in files]) for spec, files in manifests
+        ]
     table = hand_made(SCHEMA, manifests, format_version=version)
     cache = FrameCache()
     for _ in range(4):
@@ -86,7 +89,9 @@ def test_a_plan_is_what_the_evaluation_of_each_file_keeps_in_every_version(seed:
 def without_metrics(file: DataFile, field_ids: frozenset[int]) -> DataFile:
     """A partition by identity says all there is to say of its column."""
     maps = {metric: getattr(file, metric) or {} for metric in METRIC_MAPS}
-    return replace(file, **{name: {k: v for k, v in one.items() if k not in field_ids} for name, one in maps.items()})
+    return structs.replace(
+        file, **{name: {k: v for k, v in one.items() if k not in field_ids} for name, one in maps.items()}
+    )
 
 
 def partitioned_table() -> Table:

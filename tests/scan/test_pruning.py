@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
+from msgspec import structs
 
 from floeberg.expr.bind import bind, bind_reference
 from floeberg.expr.evaluate import keeps
@@ -78,7 +78,7 @@ def test_partitions_of_a_frame_are_kept_exactly_as_single_partitions_are(seed: i
     rng = random.Random(seed)
     spec = random_spec(rng)
     base = random_files(rng)[0]
-    files = [replace(base, partition=random_partition(rng, spec), spec_id=1) for _ in range(FILES)]
+    files = [structs.replace(base, partition=random_partition(rng, spec), spec_id=1) for _ in range(FILES)]
     entries = [ManifestEntry(status=EntryStatus.ADDED, snapshot_id=1, data_file=file) for file in files]
     written = write_manifest(entries, schema=SCHEMA, spec=spec, format_version=2, snapshot_id=1)
     listed = written.to_manifest_file("m", 1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from hypothesis import strategies as st
+from msgspec import structs
 
 from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, FileFormat, ManifestContent, ManifestEntry
 from floeberg.spec.partitioning import PartitionField, PartitionSpec
@@ -95,14 +95,16 @@ def data_files(draw: st.DrawFn, schema: Schema, spec: PartitionSpec, content: Ma
         sort_order_id=draw(st.none() | st.integers(0, 5)),
     )
     if content is ManifestContent.DATA:
-        return replace(file, first_row_id=draw(st.none() | _SMALL))
+        return structs.replace(file, first_row_id=draw(st.none() | _SMALL))
     match draw(st.integers(0, 2)):
         case 0:
             ids = draw(st.lists(_FIELD_ID, min_size=1, max_size=3).map(tuple))
-            return replace(file, content=FileContent.EQUALITY_DELETES, equality_ids=ids)
+            return structs.replace(file, content=FileContent.EQUALITY_DELETES, equality_ids=ids)
         case 1:
-            return replace(file, content=FileContent.POSITION_DELETES, referenced_data_file=draw(st.none() | st.text()))
-    return replace(
+            return structs.replace(
+                file, content=FileContent.POSITION_DELETES, referenced_data_file=draw(st.none() | st.text())
+            )
+    return structs.replace(
         file, content=FileContent.POSITION_DELETES, file_format=FileFormat.PUFFIN, referenced_data_file="s3://b/data",
         content_offset=draw(_SMALL), content_size_in_bytes=draw(_SMALL),
     )  # fmt: skip
@@ -138,5 +140,5 @@ def comparable(value: object) -> object:
         return tuple(map(comparable, value))
     if isinstance(value, ManifestEntry):
         file = value.data_file
-        return (replace(value, data_file=replace(file, partition=())), comparable(file.partition))
+        return (structs.replace(value, data_file=structs.replace(file, partition=())), comparable(file.partition))
     return value

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import structs
 from pyroaring import BitMap64
 
 from floeberg.arrow.delete_cache import DeleteCache
@@ -134,7 +135,7 @@ class DeleteLoader:
     def _place(self, file: DataFile) -> tuple[Store, DataFile]:
         """The store of a delete file, and the file under the name that it has there."""
         location = self._locate(file.file_path)
-        return self._store_for(location), replace(file, file_path=location)
+        return self._store_for(location), structs.replace(file, file_path=location)
 
     def _vector(self, file: DataFile, data_file_path: str) -> BitMap64:
         if file.referenced_data_file is not None and file.referenced_data_file != data_file_path:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
+from msgspec import structs
 
 from floeberg.arrow.conform import conform
 from floeberg.arrow.file_schema import file_fields
@@ -261,7 +262,7 @@ class RollingWriter:
         slot = self._open.pop(key)
         file = slot.writer.close()
         if self._sort_order is not None and self._sort_order.is_sorted and len(slot.runs) == 1:
-            file = replace(file, sort_order_id=self._sort_order.order_id)
+            file = structs.replace(file, sort_order_id=self._sort_order.order_id)
         self._done.append(file)
 
     def _bound_memory(self) -> None:

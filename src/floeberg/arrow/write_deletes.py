@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from msgspec import structs
 from pyroaring import BitMap64
 
 from floeberg.arrow.deletes import POSITION_DELETE_SCHEMA
@@ -66,7 +67,7 @@ def write_position_deletes(
         writer.abort()
         raise
     only = next(iter(wanted)) if len(wanted) == 1 else None
-    return replace(file, referenced_data_file=only)
+    return structs.replace(file, referenced_data_file=only)
 
 
 def write_vectors(

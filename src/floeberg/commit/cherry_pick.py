@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from floeberg.commit.filtering import Removal
 from floeberg.commit.history import APPEND, OVERWRITE, concurrent_changes
 from floeberg.commit.operation import Target
@@ -101,7 +103,7 @@ class Publish:
 def _files_of(source: Snapshot, base: TableMetadata, workspace: Workspace, status: EntryStatus) -> list[DataFile]:
     """The data files that a snapshot itself added or removed; row ids are the commit's to give, so none is carried."""
     return [
-        replace(entry.data_file, first_row_id=None)
+        structs.replace(entry.data_file, first_row_id=None)
         for manifest in workspace.manifests(source, base)
         if manifest.content is ManifestContent.DATA and manifest.added_snapshot_id == source.snapshot_id
         for entry in workspace.entries(manifest, base)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec import structs
 
 from floeberg.commit.merging import MergePolicy
 from floeberg.commit.workspace import Workspace
@@ -47,7 +48,7 @@ def manifests_of_added(
             status=EntryStatus.ADDED,
             snapshot_id=snapshot_id,
             data_sequence_number=data_sequence_number,
-            data_file=file if file.first_row_id is None else replace(file, first_row_id=None),
+            data_file=file if file.first_row_id is None else structs.replace(file, first_row_id=None),
         )
         by_spec.setdefault(file.spec_id, []).append(entry)
     return [
@@ -96,9 +97,9 @@ def manifest_without(
     """A manifest written anew with some entries marked deleted and the other live ones kept as existing."""
     gone = {id(entry) for entry in doomed}
     entries = [
-        replace(entry, status=EntryStatus.DELETED, snapshot_id=snapshot_id)
+        structs.replace(entry, status=EntryStatus.DELETED, snapshot_id=snapshot_id)
         if id(entry) in gone
-        else replace(entry, status=EntryStatus.EXISTING)
+        else structs.replace(entry, status=EntryStatus.EXISTING)
         for entry in live
     ]
     return workspace.put_manifest(
@@ -123,7 +124,7 @@ def joined_manifest(
             elif entry.status is EntryStatus.ADDED and own:
                 entries.append(entry)
             else:
-                entries.append(replace(entry, status=EntryStatus.EXISTING))
+                entries.append(structs.replace(entry, status=EntryStatus.EXISTING))
     return workspace.put_manifest(
         entries,
         spec_id=group[0].partition_spec_id,

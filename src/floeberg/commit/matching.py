@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec import structs
 
 from floeberg.commit.partitions import PartitionKey, partition_key
 from floeberg.expr.bind import bind
@@ -65,7 +66,7 @@ def _as_deleted_rows(file: DataFile) -> DataFile:
     if file.content is not FileContent.EQUALITY_DELETES:
         return file
     keys = frozenset(file.equality_ids or ())
-    return replace(
+    return structs.replace(
         file,
         value_counts=_only(keys, file.value_counts),
         null_value_counts=_only(keys, file.null_value_counts),

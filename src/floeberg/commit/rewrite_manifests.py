@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from floeberg.commit.history import REPLACE
 from floeberg.commit.listing import write_snapshot
@@ -45,7 +47,7 @@ class RewriteManifests:
         processed = 0
         for group in _groups(chosen):
             entries = [
-                replace(entry, status=EntryStatus.EXISTING)
+                structs.replace(entry, status=EntryStatus.EXISTING)
                 for manifest in group
                 for entry in workspace.live_entries(manifest, base)
             ]

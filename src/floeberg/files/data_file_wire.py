@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import msgspec
 
 from floeberg.errors import DataFileCorrupt
@@ -11,7 +9,7 @@ from floeberg.spec.data_file import DataFile, FileContent, FileFormat
 from floeberg.spec.types import StructType
 from floeberg.spec.values import from_bytes, to_bytes
 
-_NAMES = tuple(field.name for field in fields(DataFile))
+_NAMES = DataFile.__struct_fields__
 
 
 def encode_data_file(file: DataFile, partition_type: StructType) -> bytes:

@@ -7,9 +7,11 @@ The table properties are those of the reference implementation: read.split.targe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from msgspec import structs
 
 from floeberg.errors import InvalidInput
 from floeberg.scan.tasks import FileScanTask
@@ -58,7 +60,7 @@ def split_task(task: FileScanTask, target_size_bytes: int) -> list[FileScanTask]
     cuts = [0, *_cuts(task.data_file, target_size_bytes), size]
     if len(cuts) == 2:
         return [task]
-    return [replace(task, start=start, length=end - start) for start, end in pairwise(cuts) if end > start]
+    return [structs.replace(task, start=start, length=end - start) for start, end in pairwise(cuts) if end > start]
 
 
 def group_tasks(tasks: Iterable[FileScanTask], options: SplitOptions) -> Iterator[tuple[FileScanTask, ...]]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from floeberg.expr.nodes import Expression
 from floeberg.spec.data_file import DataFile, FileContent
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteFile:
+class DeleteFile(Struct, frozen=True, gc=False):
     """A delete file or deletion vector that applies to a data file, with its age."""
 
     file: DataFile
     data_sequence_number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileScanTask:
+class FileScanTask(Struct, frozen=True, kw_only=True, gc=False):
     """One data file, or a part of it, to be read.
 
     `residual` is bound to the scan's schema: the part of the filter that the file's partition does not already prove.

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from msgspec import Struct
+
 
 class FileContent(IntEnum):
     """What a file tracked by a manifest holds."""
@@ -39,8 +41,9 @@ class ManifestContent(IntEnum):
     DELETES = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataFile:
+# Plans and commits make these by the hundred thousand: a Struct is made several times as fast as a frozen dataclass, and
+# without the collector, which has nothing to find in them.
+class DataFile(Struct, frozen=True, kw_only=True, gc=False):
     """A data or delete file. `partition` holds physical values in the order of its spec's fields; bounds are in
     single-value binary form, by field id."""
 
@@ -76,8 +79,7 @@ class DataFile:
         return (self.file_path, self.content_offset if self.is_deletion_vector else None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestEntry:
+class ManifestEntry(Struct, frozen=True, kw_only=True, gc=False):
     """A file in a manifest, after inheritance when it was read (None only where the format leaves it so)."""
 
     status: EntryStatus

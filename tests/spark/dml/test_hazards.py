@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
 from engine_model import Model
 from floeberg.api.table import Table
@@ -141,7 +141,7 @@ def test_09_a_rewrite_reads_through_the_deletes_of_its_file(session: Any, monkey
 
     def raw(*given: Any, **named: Any) -> Any:
         with pytest.MonkeyPatch.context() as within:
-            within.setattr(target_scan, "_lean", lambda task: replace(lean(task), deletes=()))
+            within.setattr(target_scan, "_lean", lambda task: structs.replace(lean(task), deletes=()))
             return reader(*given, **named)
 
     monkeypatch.setattr("floeberg.spark.dml.copying.kept_rows_reader", raw)

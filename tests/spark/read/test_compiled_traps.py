@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec import structs
 
 from floeberg.api.catalog import Catalog
 from floeberg.api.table import Table
@@ -191,12 +192,11 @@ def _array(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
 
 def placed(table: Table, name: str) -> DataFile:
     """A data file of ten rows under a name of its own, committed."""
-    from dataclasses import replace
 
     (file,) = write_rows(table, [{"id": i, "name": name[:3]} for i in range(10)])
     path = Path(file.file_path)
     path.rename(path.with_name(name))
-    moved = replace(file, file_path=str(path.with_name(name)))
+    moved = structs.replace(file, file_path=str(path.with_name(name)))
     table.commit(Append(files=[moved]))
     return moved
 

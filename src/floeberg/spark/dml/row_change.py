@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
 from pyroaring import BitMap64
 from pyspark.sql import functions as F
 
@@ -156,7 +157,7 @@ def _count(
         change.counts.copied = rest
     elif not any(task.equality_deletes for task in copied_from):
         reader = table_files(target.table, target.schema).reader()
-        live = sum(reader.live_rows(replace(task, residual=TRUE)) for task in copied_from)
+        live = sum(reader.live_rows(structs.replace(task, residual=TRUE)) for task in copied_from)
         gone = sum(len(planned.positions[task.data_file.file_path]) for task in copied_from)
         copied = live - gone
         change.counts.copied += copied
