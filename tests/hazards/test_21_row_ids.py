@@ -4,6 +4,7 @@ when the manifest list is written, from the refreshed next-row-id, and the added
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
@@ -78,7 +79,7 @@ def test_ids_of_another_table_are_not_taken_over():
 
 
 def test_taken_over_they_would_be_there_twice(monkeypatch):
-    monkeypatch.setattr(manifests.structs, "replace", lambda file, **changes: file)
+    monkeypatch.setattr(manifests, "structs", SimpleNamespace(replace=lambda file, **changes: file))
     assert taken_over() == [0, 1, 1]
 
 

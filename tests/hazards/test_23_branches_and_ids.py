@@ -50,7 +50,7 @@ def test_a_change_of_a_branch_touches_that_branch_alone():
 
 def test_parented_on_main_the_branch_would_show_its_rows(monkeypatch):
     real = producer.branch_head
-    monkeypatch.setattr(producer, "branch_head", lambda base, branch, workspace: real(base, "main", workspace))
+    monkeypatch.setattr(producer, "branch_head", lambda base, branch, workspace, **how: real(base, "main", workspace))
     assert ids(diverged(), "side") != [1, 2, 4]
 
 
