@@ -68,7 +68,7 @@ class RowModel:
 
     @property
     def table(self) -> Table:
-        found: Table = self.session.lake.load_table(self.name.removeprefix("lake."))
+        found: Table = self.session.lake.load_table(self.name.partition(".")[2])
         return found
 
     @property
