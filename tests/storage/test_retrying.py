@@ -36,17 +36,24 @@ def test_reads_are_tried_again_after_errors_that_allow_it(read):
     assert world.time_ms > 4, "it waited between the attempts"
 
 
+@pytest.mark.parametrize("fault", [Fault.ERROR_BEFORE, Fault.ERROR_AFTER, Fault.THROTTLED])
+def test_a_file_that_nobody_else_names_is_written_again(fault):
+    world, process, store = store_with({1: fault, 2: Fault.THROTTLED})
+    store.write("s3://b/y", b"y")
+    assert process.calls == 3
+    assert world.process("other").store.read("s3://b/y") == b"y"
+
+
 @pytest.mark.parametrize(
     "write",
     [
-        lambda store: store.write("s3://b/y", b"y"),
         lambda store: store.create("s3://b/y", b"y"),
         lambda store: store.replace("s3://b/y", b"y"),
         lambda store: store.delete(X),
     ],
 )
 @pytest.mark.parametrize("fault", [Fault.ERROR_BEFORE, Fault.ERROR_AFTER, Fault.THROTTLED])
-def test_writes_are_never_tried_again(write, fault):
+def test_what_publishes_or_removes_is_never_tried_again(write, fault):
     _, process, store = store_with({1: fault})
     with pytest.raises(StorageError):
         write(store)

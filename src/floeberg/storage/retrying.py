@@ -32,7 +32,8 @@ class ReadRetryPolicy:
 
 
 class RetryingStore:
-    """A store whose reads are tried again on errors that say so (`retryable`), within the policy's bounds."""
+    """A store whose reads are tried again on errors that say so (`retryable`), within the policy's bounds; and so are writes
+    of files whose names nobody else uses, which are the same however often they are made. What publishes is never repeated."""
 
     def __init__(self, inner: Store, effects: Effects, policy: ReadRetryPolicy | None = None) -> None:
         self.inner = inner
@@ -56,7 +57,7 @@ class RetryingStore:
         return self._retried(location, lambda: self.inner.exists(location))
 
     def write(self, location: str, content: bytes) -> None:
-        self.inner.write(location, content)
+        self._retried(location, lambda: self.inner.write(location, content))
 
     def create(self, location: str, content: bytes) -> None:
         self.inner.create(location, content)
@@ -106,5 +107,5 @@ class RetryingStore:
         is_last = attempt >= self._policy.max_attempts or elapsed_ms + wait_ms > self._policy.total_ms
         if not error.retryable or is_last:
             raise error
-        logger.info("reading %s failed at attempt %d: %s", redact(location), attempt, redact(str(error)))
+        logger.info("a request for %s failed at attempt %d: %s", redact(location), attempt, redact(str(error)))
         self._effects.sleeper.sleep_ms(wait_ms)
