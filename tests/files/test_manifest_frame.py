@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from floeberg.errors import ManifestCorrupt
+from floeberg.files import frame as frame_module
+from floeberg.files.avro_container import read_blocks, read_header, write_container
 from floeberg.files.frame import COLUMN_NAMES, decode_manifest, inherit, manifest_frame, stored_partition_type
 from floeberg.files.manifest import write_manifest
 from floeberg.spec.data_file import ManifestContent, ManifestFile
@@ -233,6 +235,49 @@ def test_selecting_columns_decodes_only_those_and_what_inheritance_needs() -> No
     some = decode_manifest(data, select=["file_path", "partition"])
     assert set(some.columns) < set(whole.columns)
     assert_frame_equal(some, whole.select(some.columns))
+
+
+@pytest.mark.parametrize("at_once", [1, 300, 5_000])
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
+def test_a_manifest_decoded_in_parts_is_the_same(path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = _one_record_a_block(path.read_bytes())
+    whole = decode_manifest(data)
+    heights: list[int] = []
+
+    def shape(entries: pl.DataFrame) -> pl.DataFrame:
+        heights.append(entries.height)
+        return entries.with_columns(paths=pl.col("file_path").str.len_bytes())
+
+    monkeypatch.setattr(frame_module, "_BYTES_AT_ONCE", at_once)
+    parts = decode_manifest(data, shape=shape)
+    assert_frame_equal(parts.drop("paths"), whole)
+    assert parts["paths"].to_list() == whole["file_path"].str.len_bytes().to_list()
+    assert sum(heights) == whole.height
+    assert at_once > 1 or heights == [1] * whole.height
+
+
+def test_damage_behind_the_first_part_of_a_manifest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part must end where its blocks' counts say, not only the last one."""
+    data = _one_record_a_block(max(MANIFESTS, key=lambda path: path.stat().st_size).read_bytes())
+    header = read_header(data)
+    schema = header.metadata["avro.schema"]
+    records, blocks = read_blocks(data, header)
+    assert records > 1
+    monkeypatch.setattr(frame_module, "_BYTES_AT_ONCE", 1)
+    for place in range(records):
+        damaged = [(1, bytes(block) + b"\x00" * (number == place)) for number, block in enumerate(blocks)]
+        with pytest.raises(ManifestCorrupt):
+            decode_manifest(write_container(schema, damaged, metadata={}, codec="null"))
+
+
+def _one_record_a_block(data: bytes) -> bytes:
+    """The manifest as PyIceberg would have blocked it."""
+    reader = fastavro.block_reader(io.BytesIO(data))
+    schema = reader.writer_schema
+    assert schema is not None
+    out = io.BytesIO()
+    fastavro.writer(out, schema, [record for block in reader for record in block], codec="deflate", sync_interval=1)
+    return out.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -105,12 +105,20 @@ def read_blocks(
     data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS
 ) -> tuple[int, list[bytes | memoryview]]:
     """How many records there are, and their bytes, block by block, decompressed. Raises ManifestCorrupt, LimitExceeded."""
-    may_hold = limits.output_bytes(len(data))
-    parts: list[bytes | memoryview] = []
-    records = held = 0
+    (everything,) = read_block_groups(data, header, limits, at_once=limits.max_decoded_bytes + 1)
+    return everything
+
+
+def read_block_groups(
+    data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS, *, at_once: int
+) -> Iterator[tuple[int, list[bytes | memoryview]]]:
+    """`read_blocks`, in groups of blocks that hold `at_once` bytes together; one group at least, if of no records."""
+    codec, may_hold = header.codec, limits.output_bytes(len(data))
+    group: list[bytes | memoryview] = []
+    records = held = before = records_before = 0
     for count, block in _blocks(data, header):
         try:
-            plain = decompress_avro_block(header.codec, block, may_hold - held)
+            plain = decompress_avro_block(codec, block, may_hold - held)
         except CorruptStream as error:
             raise ManifestCorrupt(f"an Avro block cannot be decompressed: {error}") from error
         held += len(plain)
@@ -119,8 +127,12 @@ def read_blocks(
             raise ManifestCorrupt(f"an Avro block of {len(plain)} bytes claims {count} records", records=count)
         if held > limits.max_decoded_bytes:
             raise LimitExceeded(f"the Avro blocks hold more than {limits.max_decoded_bytes} bytes")
-        parts.append(plain)
-    return records, parts
+        group.append(plain)
+        if held - before >= at_once:
+            yield records - records_before, group
+            group, before, records_before = [], held, records
+    if group or not records:
+        yield records - records_before, group
 
 
 def _blocks(data: bytes, header: Header) -> Iterator[tuple[int, memoryview]]:

@@ -19,6 +19,9 @@ from floeberg.errors import InvalidInput, LimitExceeded, UnsupportedFeature
 ZSTD_WINDOW_LOG_MAX: Final = 27
 """128 MiB: what the zstd library itself allows by default, said aloud so that a frame cannot ask for more."""
 
+GZIP: Final = 31
+"""The window bits by which zlib knows gzip members."""
+
 _CHECKSUM_REST: Final = 4
 """Some Avro writers cut a zlib stream's head off and leave its checksum, or part of it, behind."""
 
@@ -85,7 +88,7 @@ def compress_avro_block(codec: str, data: bytes, level: int | None = None) -> by
 
 
 def inflate(data: bytes | memoryview, max_bytes: int, *, window_bits: int) -> bytes:
-    """Raw deflate (-15), zlib (15) or one gzip member after another (31)."""
+    """One stream of raw deflate (-15) or zlib (15), or one gzip member after another (31)."""
     parts: list[bytes] = []
     held = 0
     rest: bytes | memoryview = data
@@ -95,19 +98,19 @@ def inflate(data: bytes | memoryview, max_bytes: int, *, window_bits: int) -> by
             part = unpacker.decompress(rest, max_bytes - held + 1)
         except zlib.error as error:
             raise CorruptStream(f"not a deflate stream ({error})") from error
+        rest = unpacker.unused_data
+        if window_bits != GZIP and unpacker.eof and len(rest) <= _CHECKSUM_REST and len(part) <= max_bytes:
+            return part  # what nearly every call comes to: some manifests have a stream for each of their records
         held += len(part)
-        parts.append(part)
         if held > max_bytes:
             raise _too_large(max_bytes)
         if not unpacker.eof:
             raise CorruptStream("the deflate stream ends before its end")
-        rest = unpacker.unused_data
-        if window_bits != 31 and len(rest) <= _CHECKSUM_REST:
-            return part
+        if window_bits != GZIP:
+            raise CorruptStream("bytes follow the end of the deflate stream")
+        parts.append(part)
         if not rest:
             return parts[0] if len(parts) == 1 else b"".join(parts)
-        if window_bits != 31:
-            raise CorruptStream("bytes follow the end of the deflate stream")
 
 
 def unzstd(data: bytes | memoryview, max_bytes: int) -> bytes:

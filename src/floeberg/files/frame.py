@@ -6,7 +6,7 @@ partition field id; metrics are lists of (key, value). https://iceberg.apache.or
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from floeberg.errors import ManifestCorrupt
-from floeberg.files.avro_container import Header, read_blocks, read_header
+from floeberg.files.avro_container import Header, read_block_groups, read_header
 from floeberg.files.avro_decode import DecodePlan, Decoder, decode_columns, plan_decoding
 from floeberg.files.avro_wire import WireField, WireType, parse_writer_schema
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
@@ -46,6 +46,9 @@ COLUMN_NAMES: Final = (
 )  # fmt: skip
 _RANGES: Final = (("status", 2), ("content", 2), ("record_count", 2**63 - 1), ("file_size_in_bytes", 2**63 - 1))
 _CACHED_SCHEMA_BYTES: Final = 256 * 1024
+_BYTES_AT_ONCE: Final = 256 * 1024
+"""Metrics maps take many times their bytes once they are columns: of a large manifest only a part is held in that form."""
+
 _ENTRY_BY_ID, _ENTRY_BY_NAME = matcher(ENTRY_COLUMNS)
 _FILE_BY_ID, _FILE_BY_NAME = matcher(DATA_FILE_COLUMNS)
 
@@ -66,17 +69,32 @@ def decode_manifest(
     select: Collection[str] | None = None,
     limits: DecodeLimits = DEFAULT_LIMITS,
     decoder: Decoder = "auto",
+    shape: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
 ) -> pl.DataFrame:
     """The entries as they stand in the file, without inheritance. Fields that the file's version lacks are null, but
     sequence numbers of a v1 manifest are 0. Without `partition_type` the file's own Avro schema says it.
 
-    `select` names the columns wanted besides `ALWAYS_READ`. Raises ManifestCorrupt, LimitExceeded,
-    UnsupportedFeature."""
+    `select` names the columns wanted besides `ALWAYS_READ`; `shape` makes of some entries' frame what is kept of it, row
+    by row, before the next entries are decoded. Raises ManifestCorrupt, LimitExceeded, UnsupportedFeature."""
     header = read_header(data, limits)
     layout = _layout_of(header, limits)
-    records, blocks = read_blocks(data, header, limits)
     names = frozenset(COLUMN_NAMES if select is None else {*select, *ALWAYS_READ})
-    wanted = None if select is None else {code for code in layout.plan.columns if code.split(".")[0] in names}
+    frames = []
+    for records, blocks in read_block_groups(data, header, limits, at_once=_BYTES_AT_ONCE):
+        frame = _entries(blocks, records, layout, names, partition_type, decoder)
+        frames.append(frame if shape is None else shape(frame))
+    return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=True)
+
+
+def _entries(
+    blocks: Sequence[bytes | memoryview],
+    records: int,
+    layout: _Layout,
+    names: frozenset[str],
+    partition_type: StructType | None,
+    decoder: Decoder,
+) -> pl.DataFrame:
+    wanted = {code for code in layout.plan.columns if code.split(".")[0] in names}
     raw = decode_columns(blocks, records, layout.plan, select=wanted, decoder=decoder)
     known = [column for column in (*ENTRY_COLUMNS, *DATA_FILE_COLUMNS) if column.name in names]
     columns = typed(raw, known, records)
@@ -114,10 +132,11 @@ def manifest_frame(
     partition_type: StructType | None = None,
     select: Collection[str] | None = None,
     limits: DecodeLimits = DEFAULT_LIMITS,
+    shape: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
 ) -> pl.DataFrame:
     """`decode_manifest` and `inherit`, for the manifest that the list describes so. Raises ManifestCorrupt also when
     the manifest holds another kind of files than the list says, or an existing file has no sequence number."""
-    frame = decode_manifest(data, partition_type=partition_type, select=select, limits=limits)
+    frame = decode_manifest(data, partition_type=partition_type, select=select, limits=limits, shape=shape)
     frame = inherit(frame, manifest)
     is_data = frame.get_column("content") == FileContent.DATA
     if not (is_data if manifest.content is ManifestContent.DATA else ~is_data).all():

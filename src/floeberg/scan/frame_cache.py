@@ -1,7 +1,12 @@
-"""Decoded manifests and manifest lists, kept for the next plan: neither ever changes. Bounded by bytes."""
+"""Decoded manifests and manifest lists, kept for the next plan: neither ever changes. Bounded by bytes.
+
+Frames are kept compressed: paths and counts repeat themselves, so that a file takes some tens of bytes and not hundreds,
+and to unpack them costs a small part of what decoding the manifest would.
+"""
 
 from __future__ import annotations
 
+import io
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -17,8 +22,25 @@ _MANIFEST_FILE_BYTES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
+class _Packed:
+    """A frame as a compressed stream, and the names of its columns."""
+
+    stream: bytes
+    columns: frozenset[str]
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame) -> _Packed:
+        stream = io.BytesIO()
+        frame.write_ipc_stream(stream, compression="zstd")
+        return cls(stream.getvalue(), frozenset(frame.columns))
+
+    def frame(self, columns: frozenset[str]) -> pl.DataFrame:
+        return pl.read_ipc_stream(self.stream, columns=sorted(columns))
+
+
+@dataclass(frozen=True, slots=True)
 class _Kept:
-    value: pl.DataFrame | tuple[ManifestFile, ...]
+    value: _Packed | tuple[ManifestFile, ...]
     size_bytes: int
 
 
@@ -37,17 +59,15 @@ class FrameCache:
         return self._size_bytes
 
     def frame(self, key: Hashable, columns: frozenset[str]) -> pl.DataFrame | None:
-        """The manifest's frame, when the one held has all these columns."""
+        """These columns of the manifest's frame, when the one held has them all."""
         found = self._get(key)
-        if isinstance(found, pl.DataFrame) and columns <= set(found.columns):
-            return found
-        return None
+        return found.frame(columns) if isinstance(found, _Packed) and columns <= found.columns else None
 
     def held_columns(self, key: Hashable) -> frozenset[str]:
         """The columns of the frame held for a manifest: whoever decodes it anew keeps them."""
         with self._lock:
             kept = self._kept.get(key)
-        return frozenset(kept.value.columns) if kept and isinstance(kept.value, pl.DataFrame) else frozenset()
+        return kept.value.columns if kept and isinstance(kept.value, _Packed) else frozenset()
 
     def manifests(self, key: Hashable) -> tuple[ManifestFile, ...] | None:
         """The manifests of a list."""
@@ -57,19 +77,20 @@ class FrameCache:
     def keep(self, key: Hashable, value: pl.DataFrame | tuple[ManifestFile, ...]) -> None:
         """Keeps a value, unless it alone is larger than the bound."""
         if isinstance(value, pl.DataFrame):
-            size_bytes = int(value.estimated_size())
+            packed = _Packed.of(value)
+            kept = _Kept(packed, len(packed.stream))
         else:
-            size_bytes = _MANIFEST_FILE_BYTES * len(value)
-        if size_bytes > self.max_bytes:
+            kept = _Kept(value, _MANIFEST_FILE_BYTES * len(value))
+        if kept.size_bytes > self.max_bytes:
             return
         with self._lock:
             self._forget(key)
-            self._kept[key] = _Kept(value, size_bytes)
-            self._size_bytes += size_bytes
+            self._kept[key] = kept
+            self._size_bytes += kept.size_bytes
             while self._size_bytes > self.max_bytes:
                 self._forget(next(iter(self._kept)))
 
-    def _get(self, key: Hashable) -> pl.DataFrame | tuple[ManifestFile, ...] | None:
+    def _get(self, key: Hashable) -> _Packed | tuple[ManifestFile, ...] | None:
         with self._lock:
             kept = self._kept.get(key)
             if kept is None:

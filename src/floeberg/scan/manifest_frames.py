@@ -135,7 +135,7 @@ class ManifestReader:
         )  # fmt: skip
         if self._cache is not None:
             if (known := self._cache.frame(key, columns)) is not None:
-                return _only(known, columns)
+                return known
             decoded = columns | self._cache.held_columns(key)
         else:
             decoded = columns
@@ -172,13 +172,18 @@ class ManifestReader:
         select = {name for name in columns if "." not in name} | (set(METRIC_MAPS) if metrics_of else set())
         data = self._store_for(manifest.manifest_path).read(manifest.manifest_path)
 
+        def lean(entries: pl.DataFrame) -> pl.DataFrame:
+            return with_metric_columns(entries, metrics_of).drop(
+                [name for name in ALL_MAPS if name in select - columns]
+            )
+
         def decode() -> pl.DataFrame:
             try:
-                frame = manifest_frame(data, manifest, partition_type=partition_type, select=select - {"spec_id"})
+                return manifest_frame(
+                    data, manifest, partition_type=partition_type, select=select - {"spec_id"}, shape=lean
+                )
             except FormatError as error:
                 raise _naming(manifest.manifest_path, error) from error
-            frame = with_metric_columns(frame, metrics_of)
-            return frame.drop([name for name in frame.columns if name not in columns])
 
         decoders = self._decoders
         return decode() if decoders is None else decoders.submit(decode).result()
