@@ -5,7 +5,7 @@ from __future__ import annotations
 from floeberg.commit.commit import Committed
 from floeberg.expr.metrics_eval import must_all_match
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.dml.positions import RowKind, Touched, touched_rows
+from floeberg.spark.dml.changed_rows import FILE, KIND, POSITION, RowKind, Touched, find_changes
 from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.row_change import PlannedChange, carry_out
 from floeberg.spark.dml.statement_text import StatementText
@@ -54,8 +54,9 @@ def _matching(
     alias = target.alias_text
     where = "" if statement.where is None else f"WHERE {text.expression(statement.where)}"
     query = (
-        f"{text.verbatim(statement.ctes)} SELECT {int(RowKind.DELETE)} AS kind, {alias}.{FILE_PATH.name}, "
-        f"{alias}.{ROW_POSITION.name} FROM {{floeberg_target}} AS {alias} {where}"
+        f"{text.verbatim(statement.ctes)} SELECT {int(RowKind.DELETE)} AS {KIND}, "
+        f"{alias}.{FILE_PATH.name} AS {FILE}, {alias}.{ROW_POSITION.name} AS {POSITION} "
+        f"FROM {{floeberg_target}} AS {alias} {where}"
     )
     frame = text.frame(query, floeberg_target=target.rows(tasks))
-    return touched_rows(frame) if tasks else Touched()
+    return find_changes(target, frame) if tasks else Touched()

@@ -11,11 +11,11 @@ from pyspark.sql import types as st
 from floeberg.commit.commit import Committed
 from floeberg.expr.nodes import Expression
 from floeberg.spark.dml.assignments import TypesOf
+from floeberg.spark.dml.changed_rows import FILE, POSITION, PREFIX, SOURCE_ROW
 from floeberg.spark.dml.merge_clauses import ClauseTexts
 from floeberg.spark.dml.merge_pruning import KeyPair, key_pairs
-from floeberg.spark.dml.merge_run import BY_SOURCE, PREFIX, ROW, SOURCE_ROW, TARGET, Clauses, Inserts, MergeRun, named
+from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun
 from floeberg.spark.dml.rerun import run_again_on_conflict
-from floeberg.spark.dml.row_change import new_row_columns
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
 from floeberg.spark.execution import Execution
@@ -94,12 +94,9 @@ class _TextMerge(MergeRun[MergeClause]):
 
     # the queries
 
-    def _queries(self, target: DataFrame, source: DataFrame) -> tuple[DataFrame, Inserts | None]:
+    def _joined(self, target: DataFrame, source: DataFrame) -> DataFrame:
         frames = {"floeberg_target": self._with_by_source(target), "floeberg_source": source}
-        joined = self._text.frame(f"{self._ctes} SELECT {self._items()} FROM {self._join()}", **frames)
-        if self._clauses.inserts:
-            self._inserted(source)
-        return joined, self._inserted if self._clauses.inserts else None
+        return self._text.frame(f"{self._ctes} SELECT {self._items()} FROM {self._join()}", **frames)
 
     def _join(self) -> str:
         kind = "LEFT" if self._clauses.by_source else "INNER"
@@ -124,9 +121,9 @@ class _TextMerge(MergeRun[MergeClause]):
         source = double_braces(quote_name(self._source_alias))
         found = f"{source}.{SOURCE_ROW}"
         items = [
-            f"{alias}.{FILE_PATH.name} AS file",
-            f"{alias}.{ROW_POSITION.name} AS pos",
-            f"{found} AS source_row",
+            f"{alias}.{FILE_PATH.name} AS {FILE}",
+            f"{alias}.{ROW_POSITION.name} AS {POSITION}",
+            f"{found} AS {SOURCE_ROW}",
         ]
         if self._target.has_lineage:
             items.append(f"{alias}.{ROW_ID.name} AS row_id")
@@ -157,16 +154,16 @@ class _TextMerge(MergeRun[MergeClause]):
                 sides.append(f"{{floeberg_source}} AS {double_braces(quote_name(self._source_alias))}")
             frame = self._text.frame(
                 f"{self._ctes} SELECT {items} FROM {' CROSS JOIN '.join(sides)}",
-                floeberg_target=self._target.rows([]),
+                floeberg_target=self._no_rows,
                 floeberg_source=self._source,
             )
             return [field.dataType for field in frame.schema.fields]
 
         return types
 
-    def _by_source_rows(self, changes: DataFrame, names: Sequence[str]) -> DataFrame:
+    def _by_source_rows(self, joined: DataFrame, names: Sequence[str]) -> DataFrame:
         alias = self._target.alias_text
-        own = changes.where(F.col(f"{TARGET}.{BY_SOURCE}") > 0).select(f"{TARGET}.*")
+        own = joined.where(F.col(f"{TARGET}.{BY_SOURCE}") > 0).select(f"{TARGET}.*")
         types = self._types_of(matched=True, source=False)
         rows = self._texts.rows(self._clauses.by_source, types, decision=f"{alias}.{BY_SOURCE}")
         if self._target.has_lineage:
@@ -181,11 +178,9 @@ class _TextMerge(MergeRun[MergeClause]):
         )
         return self._text.frame(query, floeberg_target=own).toDF(*names)
 
-    def _inserted(self, rows: DataFrame) -> DataFrame:
-        """The rows that the insert clauses make of source rows, evaluated where only the source is."""
-        source = double_braces(quote_name(self._source_alias))
+    def _inserted(self, source: DataFrame) -> DataFrame:
+        alias = double_braces(quote_name(self._source_alias))
         row = self._texts.struct(self._clauses.inserts, self._types_of(matched=False, source=True))
-        query = f"{self._ctes} SELECT {row} AS {ROW} FROM {{floeberg_source}} AS {source}"
-        made = self._text.frame(query, floeberg_source=rows).where(F.col(ROW).isNotNull())
-        columns = [F.col(f"{ROW}.c{number}") for number in range(len(self._target.schema.fields))]
-        return named(made, [*columns, *self._row_id(F.lit(None).cast("bigint"))], new_row_columns(self._target))
+        query = f"{self._ctes} SELECT {row} AS {ROW} FROM {{floeberg_source}} AS {alias}"
+        made = self._text.frame(query, floeberg_source=source).where(f"{ROW} IS NOT NULL")
+        return made.selectExpr(*self._row_texts("CAST(NULL AS BIGINT)"))

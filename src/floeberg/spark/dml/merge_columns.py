@@ -16,11 +16,11 @@ from floeberg.commit.commit import Committed
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.dml.assignments import Assigned, Path, assigned_fields, checked, new_row, row_after
+from floeberg.spark.dml.changed_rows import FILE, POSITION, PREFIX, SOURCE_ROW
 from floeberg.spark.dml.column_keys import column_pairs, own_conditions
 from floeberg.spark.dml.merge_pruning import KeyPair
-from floeberg.spark.dml.merge_run import BY_SOURCE, PREFIX, ROW, SOURCE_ROW, TARGET, Clauses, Inserts, MergeRun, named
+from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun, named
 from floeberg.spark.dml.rerun import run_again_on_conflict
-from floeberg.spark.dml.row_change import new_row_columns
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression
 from floeberg.spark.execution import Execution
 from floeberg.spark.session import AttachedSession
@@ -168,16 +168,13 @@ class _ColumnMerge(MergeRun[ColumnClause]):
 
     # the queries
 
-    def _queries(self, target: DataFrame, source: DataFrame) -> tuple[DataFrame, Inserts | None]:
+    def _joined(self, target: DataFrame, source: DataFrame) -> DataFrame:
         rows = self._qualified(target)
         if self._clauses.by_source:
             rows = rows.withColumn(BY_SOURCE, self._decision(self._clauses.by_source))
         kind = "left" if self._clauses.by_source else "inner"
         joined = rows.join(source, self._here(self._condition), kind)
-        changes = joined.select(*self._items(joined, target, source))
-        if self._clauses.inserts:
-            self._inserted(source)
-        return changes, self._inserted if self._clauses.inserts else None
+        return joined.select(*self._items(joined, target, source))
 
     def _qualified(self, rows: DataFrame) -> DataFrame:
         """The target under its name. A name with more parts (`lake.db.t.id`) is found as a field of structs, which are
@@ -199,9 +196,9 @@ class _ColumnMerge(MergeRun[ColumnClause]):
     def _items(self, joined: DataFrame, target: DataFrame, source: DataFrame) -> list[Column]:
         found = F.col(SOURCE_ROW)
         items = [
-            target[FILE_PATH.name].alias("file"),
-            target[ROW_POSITION.name].alias("pos"),
-            found.alias("source_row"),
+            target[FILE_PATH.name].alias(FILE),
+            target[ROW_POSITION.name].alias(POSITION),
+            found.alias(SOURCE_ROW),
         ]
         if self._target.has_lineage:
             items.append(target[ROW_ID.name].alias("row_id"))
@@ -214,10 +211,10 @@ class _ColumnMerge(MergeRun[ColumnClause]):
             items.append(F.when(found.isNull() & (F.col(BY_SOURCE) > 0), F.struct(*members)).alias(TARGET))
         return items
 
-    def _by_source_rows(self, changes: DataFrame, names: Sequence[str]) -> DataFrame:
+    def _by_source_rows(self, joined: DataFrame, names: Sequence[str]) -> DataFrame:
         clauses = self._clauses.by_source
         numbers = [number for number, clause in enumerate(clauses, 1) if clause.action == "update"]
-        own = changes.where(F.col(f"{TARGET}.{BY_SOURCE}").isin(numbers)).select(f"{TARGET}.*")
+        own = joined.where(F.col(f"{TARGET}.{BY_SOURCE}").isin(numbers)).select(f"{TARGET}.*")
         frame = self._qualified(own)
         values = _ColumnValues(frame, own, self._target.ansi)
         rows: list[Column | None] = [None] * len(self._target.schema.fields)
@@ -228,15 +225,12 @@ class _ColumnMerge(MergeRun[ColumnClause]):
                 for old, new in zip(rows, made, strict=True)
             ]
         columns = [row for row in rows if row is not None]
-        return named(
-            frame, [*columns, *self._row_id(own[ROW_ID.name] if self._target.has_lineage else F.lit(None))], names
-        )
+        return named(frame, [*columns, *([own[ROW_ID.name]] if self._target.has_lineage else [])], names)
 
-    def _inserted(self, rows: DataFrame) -> DataFrame:
-        values = _ColumnValues(rows, None, self._target.ansi)
-        made = rows.select(self._struct(self._clauses.inserts, values, rows).alias(ROW)).where(F.col(ROW).isNotNull())
-        columns = [F.col(f"{ROW}.c{number}") for number in range(len(self._target.schema.fields))]
-        return named(made, [*columns, *self._row_id(F.lit(None).cast("bigint"))], new_row_columns(self._target))
+    def _inserted(self, source: DataFrame) -> DataFrame:
+        values = _ColumnValues(source, None, self._target.ansi)
+        made = source.select(self._struct(self._clauses.inserts, values, source).alias(ROW))
+        return made.where(f"{ROW} IS NOT NULL").selectExpr(*self._row_texts("CAST(NULL AS BIGINT)"))
 
     # clauses
 

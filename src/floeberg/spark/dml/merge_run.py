@@ -4,8 +4,9 @@ to the first clause whose condition is true."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from pyspark.sql import functions as F
@@ -20,26 +21,33 @@ from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression, and_
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.assignments import TargetColumns
-from floeberg.spark.dml.merge_pruning import KeyPair, source_keys
-from floeberg.spark.dml.positions import RowKind, Touched, touched_rows
-from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns
+from floeberg.spark.dml.changed_rows import (
+    FILE,
+    KIND,
+    POSITION,
+    PREFIX,
+    SOURCE_ROW,
+    RowKind,
+    Touched,
+    find_changes,
+    may_write_at_once,
+    write_changes,
+)
+from floeberg.spark.dml.merge_pruning import KeyPair, SourceKeys, source_keys, without_rows
+from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
 from floeberg.spark.dml.target import ChangedTable
+from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.types import iceberg_schema_of
 from floeberg.spark.write.same_schema import SchemaStays
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-PREFIX: Final = "__floeberg_"
-SOURCE_ROW: Final = f"{PREFIX}source_row"
 BY_SOURCE: Final = f"{PREFIX}by_source"
 ROW: Final = f"{PREFIX}row"
 TARGET: Final = f"{PREFIX}target"
 _BROADCAST_ROWS: Final = 500_000
-_KINDS: Final = {"delete": RowKind.DELETE, "update": RowKind.UPDATE, "insert": RowKind.INSERT}
-
-Inserts = Callable[["DataFrame"], "DataFrame"]
-"""Makes inserted rows of source rows."""
+_KINDS: Final = {"delete": RowKind.DELETE, "update": RowKind.UPDATE}
 
 
 class Clause(Protocol):
@@ -70,6 +78,14 @@ class Clauses(Generic[ClauseT]):
         return Clauses(*(tuple(clause for clause in clauses if clause.when == kind) for kind in kinds))
 
     @property
+    def updates(self) -> bool:
+        return self.updates_by_source or any(clause.action == "update" for clause in self.matched)
+
+    @property
+    def updates_by_source(self) -> bool:
+        return any(clause.action == "update" for clause in self.by_source)
+
+    @property
     def checks_cardinality(self) -> bool:
         """One unconditional DELETE may find a row often; anything else would depend on the order of the source."""
         if len(self.matched) == 1:
@@ -89,14 +105,18 @@ class MergeRun(ABC, Generic[ClauseT]):
         self._columns = TargetColumns(
             self._target.schema, target.identifier, target.alias, case_sensitive=target.case_sensitive
         )
+        self._no_rows = self._target.rows([])
 
     @abstractmethod
-    def _queries(self, target: DataFrame, source: DataFrame) -> tuple[DataFrame, Inserts | None]:
-        """The rows of the target that are matched (or, where clauses ask for those, not), each with what it becomes; and
-        a function that gives the inserted rows, when it is known which source rows found a match."""
+    def _joined(self, target: DataFrame, source: DataFrame) -> DataFrame:
+        """The rows of the target that are matched (or, where clauses ask for those, not), each with what it becomes."""
 
     @abstractmethod
-    def _by_source_rows(self, changes: DataFrame, names: Sequence[str]) -> DataFrame:
+    def _inserted(self, source: DataFrame) -> DataFrame:
+        """The rows that the insert clauses make of source rows, evaluated where only the source is."""
+
+    @abstractmethod
+    def _by_source_rows(self, joined: DataFrame, names: Sequence[str]) -> DataFrame:
         """The rows that NOT MATCHED BY SOURCE updates, as they will be."""
 
     @abstractmethod
@@ -109,25 +129,27 @@ class MergeRun(ABC, Generic[ClauseT]):
 
     def run(self) -> Committed | None:
         target = self._target
-        joined, inserted = self._queries(target.rows([]), self._source)  # raises what is wrong before anything runs
-        del joined, inserted
+        self._joined(self._no_rows, self._source)  # raises what is wrong before anything runs
+        if self._clauses.inserts:
+            self._inserted(self._source)
         self._source = self._source.localCheckpoint(eager=True)
         keys = source_keys(self._source, self._key_pairs(), target.schema)
         condition: Expression = TRUE
         if not self._clauses.by_source:
             condition = and_(self._own_condition(), keys.condition)
         tasks = target.plan(condition)
-        source = F.broadcast(self._source) if keys.rows <= _BROADCAST_ROWS else self._source
-        changes, inserts = self._queries(target.rows(tasks), source)
-        touched = Touched()
-        if changes is not None:
-            changes = changes.localCheckpoint(eager=True)
-            changes, touched = self._touched(changes)
-        rows = self._new_rows(changes, inserts, touched)
-        if rows is None and not touched.positions:
-            return None
-        most = touched.updated + (keys.rows if self._clauses.inserts else 0)
-        return carry_out(target, self._planned(tasks, touched, condition, rows, most))
+        touched, updated = self._found(tasks, keys) if tasks else (Touched(), None)
+        with removed_on_failure(target, touched.written):
+            self._check_matched_once(touched)
+            unmatched = keys.rows - len(touched.matched) if self._clauses.inserts else 0
+            rows = updated
+            if unmatched:
+                inserted = self._inserted(without_rows(self._source, touched.matched))
+                rows = inserted if rows is None else rows.union(inserted)
+            if rows is None and not touched.positions:
+                return None
+            most = unmatched if updated is None else unmatched + touched.updated
+            return carry_out(target, self._planned(tasks, touched, condition, rows, most))
 
     def _planned(
         self, tasks: Sequence[FileScanTask], touched: Touched, condition: Expression, rows: DataFrame | None, most: int
@@ -138,24 +160,57 @@ class MergeRun(ABC, Generic[ClauseT]):
             positions=touched.positions,
             deleted=touched.deleted,
             updated=touched.updated,
+            written=touched.written,
             new_rows=rows,
             expected_rows=most,
         )
 
     # what becomes of rows
 
-    def _touched(self, changes: DataFrame) -> tuple[DataFrame, Touched]:
-        """The changes with the kind of each, and where they are. Raises InvalidInput for a row matched twice."""
-        kind = F.lit(int(RowKind.UNTOUCHED))
-        if self._clauses.matched:
-            kind = _kind_column(F.col(f"{ROW}.clause"), self._clauses.matched, kind)
+    def _found(self, tasks: list[FileScanTask], keys: SourceKeys) -> tuple[Touched, DataFrame | None]:
+        """What the source matches; and the updated rows as they will be, where they are not written yet."""
+        target, clauses = self._target, self._clauses
+        source = F.broadcast(self._source) if keys.rows <= _BROADCAST_ROWS else self._source
+        joined = self._joined(target.rows(tasks), source)
+        once = clauses.checks_cardinality
+        if not clauses.updates:
+            return find_changes(target, self._changes(joined, with_rows=False), once=once), None
+        if not clauses.updates_by_source and may_write_at_once(target, tasks):
+            return write_changes(target, self._changes(joined, with_rows=True), once=once), None
+        # Evaluated once: its rows tell which ones are replaced, and by what.
+        joined = joined.localCheckpoint(eager=True)
+        touched = find_changes(target, self._changes(joined, with_rows=False), once=once)
+        return touched, self._updated(joined) if touched.updated else None
+
+    def _changes(self, joined: DataFrame, *, with_rows: bool) -> DataFrame:
+        """What becomes of each row, where it is, and which source row does it; with the new row, where it is asked for."""
+        kind = _kind_text(f"{ROW}.clause", self._clauses.matched, str(int(RowKind.UNTOUCHED)))
+        kind = _kind_text(f"{TARGET}.{BY_SOURCE}", self._clauses.by_source, kind)
+        ours = [f"{kind} AS {KIND}", FILE, POSITION, SOURCE_ROW]
+        changes = joined.selectExpr(*ours, *(self._row_texts("row_id") if with_rows else ()))
         if self._clauses.by_source:
-            kind = _kind_column(F.col(f"{TARGET}.{BY_SOURCE}"), self._clauses.by_source, kind)
-        changes = changes.withColumn("kind", kind)
-        if not self._clauses.matched and not self._clauses.by_source:
-            return changes, Touched()
-        seen = changes.where(F.col("source_row").isNotNull() | (F.col("kind") != int(RowKind.UNTOUCHED)))
-        touched = touched_rows(seen.select("kind", "file", "pos"), once=self._clauses.checks_cardinality)
+            changes = changes.where(f"{SOURCE_ROW} IS NOT NULL OR {KIND} <> {int(RowKind.UNTOUCHED)}")
+        return changes
+
+    def _updated(self, joined: DataFrame) -> DataFrame | None:
+        """The updated rows as they will be."""
+        updates = [number for number, clause in enumerate(self._clauses.matched, 1) if clause.action == "update"]
+        frames = []
+        if updates:
+            chosen = joined.where(f"{ROW}.clause IN ({', '.join(str(number) for number in updates)})")
+            frames.append(chosen.selectExpr(*self._row_texts("row_id")))
+        if self._clauses.updates_by_source:
+            frames.append(self._by_source_rows(joined, new_row_columns(self._target)))
+        return reduce(lambda one, other: one.union(other), frames)
+
+    def _row_texts(self, row_id: str) -> list[str]:
+        """The new row as columns, of what is in ROW; `row_id` is text too."""
+        names = new_row_columns(self._target)
+        values = [f"{ROW}.c{number}" for number in range(len(self._target.schema.fields))]
+        values += [row_id] if self._target.has_lineage else []
+        return [f"{value} AS {quote_name(name)}" for value, name in zip(values, names, strict=True)]
+
+    def _check_matched_once(self, touched: Touched) -> None:
         if touched.twice is not None:
             raise InvalidInput(
                 f"table {self._target.name}: a row of it is matched by more than one row of the source, so that it is not "
@@ -163,42 +218,16 @@ class MergeRun(ABC, Generic[ClauseT]):
                 table=self._target.name,
                 file=touched.twice,
             )
-        return changes, touched
-
-    def _new_rows(self, changes: DataFrame | None, inserts: Inserts | None, touched: Touched) -> DataFrame | None:
-        names = new_row_columns(self._target)
-        frames = []
-        if changes is not None and touched.updated:
-            if any(clause.action == "update" for clause in self._clauses.matched):
-                updated = changes.where((F.col("kind") == int(RowKind.UPDATE)) & F.col(f"{ROW}.clause").isNotNull())
-                columns = [F.col(f"{ROW}.c{number}") for number in range(len(self._target.schema.fields))]
-                frames.append(named(updated, [*columns, *self._row_id(F.col("row_id"))], names))
-            if any(clause.action == "update" for clause in self._clauses.by_source):
-                frames.append(self._by_source_rows(changes, names))
-        if inserts is not None:
-            rows = self._source
-            if changes is not None:
-                matched = changes.select("source_row").where(F.col("source_row").isNotNull())
-                rows = rows.join(matched, rows[SOURCE_ROW] == matched["source_row"], "left_anti")
-            frames.append(inserts(rows))
-        whole = None
-        for frame in frames:
-            whole = frame if whole is None else whole.union(frame)
-        return whole
-
-    def _row_id(self, column: Column) -> list[Column]:
-        return [column] if self._target.has_lineage else []
 
 
 def named(frame: DataFrame, columns: Sequence[Column], names: Sequence[str]) -> DataFrame:
     return frame.select(*(column.alias(name) for column, name in zip(columns, names, strict=True)))
 
 
-def _kind_column(clause: Column, clauses: Sequence[Clause], otherwise: Column) -> Column:
-    column = otherwise
-    for number in range(1, len(clauses) + 1):
-        column = F.when(clause == number, F.lit(int(_KINDS[clauses[number - 1].action]))).otherwise(column)
-    return column
+def _kind_text(clause: str, clauses: Sequence[Clause], otherwise: str) -> str:
+    """The kind of change that a clause's number stands for."""
+    cases = " ".join(f"WHEN {number} THEN {int(_KINDS[each.action])}" for number, each in enumerate(clauses, 1))
+    return f"CASE {clause} {cases} ELSE {otherwise} END" if cases else otherwise
 
 
 def _evolved(target: ChangedTable, source: DataFrame) -> ChangedTable:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 from pyroaring import BitMap64
-from pyspark.sql import functions as F
 
 from floeberg.arrow.row_level import RowChange
 from floeberg.arrow.table_writer import TableWriter
@@ -22,14 +22,14 @@ from floeberg.files.deletion_vector import encode_deletion_vector
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import copy_kept_rows, may_be_copied
 from floeberg.spark.dml.delete_writing import write_deletes
-from floeberg.spark.dml.target import ChangedTable
+from floeberg.spark.dml.target import ChangedTable, with_age
 from floeberg.spark.dml.target_scan import kept_rows
 from floeberg.spark.read.arrow_scan import table_files
 from floeberg.spark.write.engine import engine_summary
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.options import DistributionMode
 from floeberg.spec.data_file import DataFile, FileContent
-from floeberg.spec.metadata_columns import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
+from floeberg.spec.metadata_columns import ROW_ID
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,7 +41,7 @@ _ROWS_PER_TASK: Final = 250_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedChange:
     """What a statement comes to. `new_rows` has the table's columns, and `_row_id` where it has lineage: the replaced rows
-    as they will be, and inserted ones, whose id is null."""
+    as they will be, unless they are written already, and inserted ones, whose id is null."""
 
     tasks: Sequence[FileScanTask] = ()
     condition: Expression = TRUE
@@ -50,6 +50,8 @@ class PlannedChange:
     positions: Mapping[str, BitMap64] = field(default_factory=dict)
     deleted: int = 0
     updated: int = 0
+    written: Sequence[DataFile] = ()
+    """The files of rows as they will be that are there already; the caller removes them when the change fails."""
     new_rows: DataFrame | None = None
     expected_rows: int | None = None
     """How many rows `new_rows` has at most, where that is known."""
@@ -62,22 +64,28 @@ def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
     pointer = target.table.pointer
     writer = TableWriter(metadata, pointer.store_for, pointer.effects.ids.uuid())
     written: list[DataFile] = []
-    try:
+    with removed_on_failure(target, written, writer):
         change = _write(target, planned, writer, written)
         if change.is_empty and not target.first:
             return None
         operations = [*target.first, *_operations(target, change, planned.condition)]
         return commit_operations(pointer, target.base, operations, engine_summary=engine_summary(target.spark))
+
+
+@contextmanager
+def removed_on_failure(
+    target: ChangedTable, written: Sequence[DataFile], writer: TableWriter | None = None
+) -> Iterator[None]:
+    """Removes what was written when the change fails, unless its commit may have succeeded."""
+    try:
+        yield
     except BaseException as error:
         if not isinstance(error, FloebergError) or error.cleanup_safe or isinstance(error, InvalidInput):
-            _remove(target, writer, written)
+            if writer is not None:
+                writer.discard()
+            for file in written:
+                target.table.pointer.store_for(file.file_path).delete(file.file_path)
         raise
-
-
-def _remove(target: ChangedTable, writer: TableWriter, written: Sequence[DataFile]) -> None:
-    writer.discard()
-    for file in written:
-        target.table.pointer.store_for(file.file_path).delete(file.file_path)
 
 
 def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, written: list[DataFile]) -> RowChange:
@@ -99,12 +107,12 @@ def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, wr
             touched = []
         else:
             kept = _kept(target, touched, planned.positions)
-            frame = kept if frame is None else kept.unionByName(_with_age(target, frame))
+            frame = kept if frame is None else kept.unionByName(with_age(target, frame))
     if frame is not None:
         made = _write_rows(target, frame, planned, touched)
         written += made
         _count(target, change, planned, made, copied_from=() if target.in_place else touched)
-    change.added += written
+    change.added += [*planned.written, *written]
     return change
 
 
@@ -122,18 +130,11 @@ def _kept(target: ChangedTable, tasks: Sequence[FileScanTask], positions: Mappin
     )
 
 
-def _with_age(target: ChangedTable, frame: DataFrame) -> DataFrame:
-    """A changed row's age is its commit's, which is written as null."""
-    if not target.has_lineage or LAST_UPDATED_SEQUENCE_NUMBER.name in frame.columns:
-        return frame
-    return frame.withColumn(LAST_UPDATED_SEQUENCE_NUMBER.name, F.lit(None).cast("bigint"))
-
-
 def _write_rows(
     target: ChangedTable, frame: DataFrame, planned: PlannedChange, touched: Sequence[FileScanTask]
 ) -> list[DataFile]:
     options = target.write_options
-    rows = _with_age(target, frame)
+    rows = with_age(target, frame)
     expected = planned.expected_rows
     if expected is not None and options.distribution is DistributionMode.NONE:
         if not target.in_place:
@@ -152,7 +153,7 @@ def _count(
 ) -> None:
     """Rows inserted and copied, from what was written, because the rows are made only once. Not told where equality
     deletes leave it open how many rows a file had."""
-    rest = sum(file.record_count for file in written) - planned.updated
+    rest = sum(file.record_count for file in [*planned.written, *written]) - planned.updated
     if planned.new_rows is None:
         change.counts.copied = rest
     elif not any(task.equality_deletes for task in copied_from):

@@ -33,7 +33,13 @@ from floeberg.spark.write.options import WriteOptions, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.lineage import MIN_FORMAT_VERSION
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION, with_row_lineage
+from floeberg.spec.metadata_columns import (
+    FILE_PATH,
+    LAST_UPDATED_SEQUENCE_NUMBER,
+    ROW_ID,
+    ROW_POSITION,
+    with_row_lineage,
+)
 from floeberg.spec.schema import Schema
 
 if TYPE_CHECKING:
@@ -147,6 +153,13 @@ class ChangedTable:
         """The live rows of files with their places, and their ids where the table has lineage."""
         places = (FILE_PATH, ROW_POSITION, *((ROW_ID,) if self.has_lineage else ()))
         return live_rows(self.spark, self.table, tasks, self.schema, Schema(*self.schema.fields, *places))
+
+
+def with_age(target: ChangedTable, rows: DataFrame) -> DataFrame:
+    """A changed row's age is its commit's, which is written as null."""
+    if not target.has_lineage or LAST_UPDATED_SEQUENCE_NUMBER.name in rows.columns:
+        return rows
+    return rows.selectExpr("*", f"CAST(NULL AS BIGINT) AS {LAST_UPDATED_SEQUENCE_NUMBER.name}")
 
 
 def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | None) -> ChangedTable:

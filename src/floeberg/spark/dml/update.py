@@ -8,13 +8,23 @@ from pyspark.sql import types as st
 
 from floeberg.commit.commit import Committed
 from floeberg.spark.dml.assignments import TargetColumns, TextValues, assigned_fields, checked, row_after
-from floeberg.spark.dml.positions import RowKind, touched_rows
+from floeberg.spark.dml.changed_rows import (
+    FILE,
+    KIND,
+    POSITION,
+    RowKind,
+    find_changes,
+    may_write_at_once,
+    write_changes,
+)
 from floeberg.spark.dml.rerun import run_again_on_conflict
-from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns
+from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
 from floeberg.spark.execution import Execution
 from floeberg.spark.sql.dml_statements import Update
+from floeberg.spark.sql.lexer import quote_name
+from floeberg.spark.sql.references import double_braces
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 
 
@@ -50,34 +60,39 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
     changes = text.frame(query, floeberg_target=target.rows(tasks) if tasks else empty)
     if not tasks:
         return None
-    # Evaluated once: its rows tell which ones are replaced, and by what.
-    changes = changes.localCheckpoint(eager=True)
-    touched = touched_rows(changes.select("kind", "file", "pos"))
+    at_once = may_write_at_once(target, tasks)
+    if not at_once:
+        # Evaluated once: its rows tell which ones are replaced, and by what.
+        changes = changes.localCheckpoint(eager=True)
+    touched = write_changes(target, changes) if at_once else find_changes(target, changes.select(KIND, FILE, POSITION))
     if not touched.positions:
         return None
-    columns_of_row = new_row_columns(target)
-    rows = changes.select(*(f"c{number}" for number in range(len(columns_of_row)))).toDF(*columns_of_row)
-    return carry_out(
-        target,
-        PlannedChange(
-            tasks=tasks,
-            condition=condition.weak,
-            positions=touched.positions,
-            updated=touched.updated,
-            new_rows=rows,
-            expected_rows=touched.updated,
-        ),
-    )
+    with removed_on_failure(target, touched.written):
+        return carry_out(
+            target,
+            PlannedChange(
+                tasks=tasks,
+                condition=condition.weak,
+                positions=touched.positions,
+                updated=touched.updated,
+                written=touched.written,
+                new_rows=None if at_once else changes.drop(KIND, FILE, POSITION),
+                expected_rows=touched.updated,
+            ),
+        )
 
 
 def _items(target: ChangedTable, after: Sequence[str]) -> str:
-    """The select list: what the row is, where it was, and its columns as they will be, by number."""
+    """The select list: what the row is, where it was, and its columns as they will be."""
     alias = target.alias_text
     values = [*after, *((f"{alias}.{ROW_ID.name}",) if target.has_lineage else ())]
     items = [
-        f"{int(RowKind.UPDATE)} AS kind",
-        f"{alias}.{FILE_PATH.name} AS file",
-        f"{alias}.{ROW_POSITION.name} AS pos",
-        *(f"{value} AS c{number}" for number, value in enumerate(values)),
+        f"{int(RowKind.UPDATE)} AS {KIND}",
+        f"{alias}.{FILE_PATH.name} AS {FILE}",
+        f"{alias}.{ROW_POSITION.name} AS {POSITION}",
+        *(
+            f"{value} AS {double_braces(quote_name(name))}"
+            for value, name in zip(values, new_row_columns(target), strict=True)
+        ),
     ]
     return ", ".join(items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -21,7 +21,7 @@ from floeberg.arrow.write_properties import write_properties
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, StorageError
 from floeberg.files.data_file_wire import decode_data_file, encode_data_file
-from floeberg.spark.in_workers import map_in_workers
+from floeberg.spark.in_workers import Work, map_in_workers
 from floeberg.spark.read.worker_check import check_workers
 from floeberg.spark.worker_stores import WorkerStores, worker_stores
 from floeberg.spark.write.distribution import distributed
@@ -124,17 +124,20 @@ def writer_task(
     )
 
 
-def run_writers(
-    rows: DataFrame, table: LoadedTable, task: WriterTask, work: Callable[..., Iterator[pa.RecordBatch]] | None = None
-) -> list[DataFile]:
+def run_writers(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work | None = None) -> list[DataFile]:
     """Runs a writer, or work around it, over the rows as they are distributed, and describes what was written."""
+    results = run_work(rows, table, task, work or task, RESULT_SCHEMA)
+    return [decode_data_file(bytes(row.file), task.partition_type) for row in results]
+
+
+def run_work(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work, schema: str) -> list[Any]:
+    """What work around a writer answers, as rows of a schema. What it wrote is removed when it fails."""
     check_workers(rows.sparkSession)
     try:
-        results = _collected(map_in_workers(rows, work or task, RESULT_SCHEMA), table)
+        return _collected(map_in_workers(rows, work, schema), table)
     except BaseException:
         _remove_written(task, table)
         raise
-    return [decode_data_file(bytes(row.file), task.partition_type) for row in results]
 
 
 def _remove_written(task: WriterTask, table: LoadedTable) -> None:
