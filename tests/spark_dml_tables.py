@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 MODES = ("copy-on-write", "merge-on-read")
+VERSIONS_AND_MODES = [
+    (1, MODES[0]),
+    pytest.param(2, MODES[1], marks=pytest.mark.connect),
+    pytest.param(3, MODES[0], marks=pytest.mark.connect),
+    (3, MODES[1]),
+]
+"""The two that are marked run over Connect and on a cluster too."""
 
 
 def make(session: Any, name: str, *, version: int = 2, mode: str = "copy-on-write", partitioning: str = "") -> str:

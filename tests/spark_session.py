@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.artifact.isolation.enabled": "false",
+    # A session of some minutes spends more on compiling for speed than it gains by it.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 CLUSTER_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
@@ -44,9 +47,11 @@ def spark_session() -> Iterator[Any]:
     builder = SparkSession.builder.remote(master) if CONNECT else SparkSession.builder.master(master)
     for name, value in {**SETTINGS, **(CLUSTER_SETTINGS if CLUSTER else {})}.items():
         builder = builder.config(name, value)
-    with warnings.catch_warnings():
-        # Over Connect the settings of the server are given to the session once more, which warns of each static one.
-        warnings.filterwarnings("ignore", message="Failed to set|.*CANNOT_MODIFY_CONFIG", category=UserWarning)
-        session = builder.getOrCreate()
-    yield session
-    session.stop()
+    with tempfile.TemporaryDirectory(prefix="spark-warehouse-") as folder:  # of this process: tests run side by side
+        builder = builder.config("spark.sql.warehouse.dir", folder)
+        with warnings.catch_warnings():
+            # Over Connect the server's settings are given to the session once more, which warns of each static one.
+            warnings.filterwarnings("ignore", message="Failed to set|.*CANNOT_MODIFY_CONFIG", category=UserWarning)
+            session = builder.getOrCreate()
+        yield session
+        session.stop()

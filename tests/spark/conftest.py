@@ -10,7 +10,7 @@ import pytest
 
 from floeberg.api.attach import attach, detach
 from floeberg.api.catalog import Catalog, catalog
-from spark_session import CONNECT, spark_session
+from spark_session import CONNECT, KIND, spark_session
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,6 +30,12 @@ def spark() -> Iterator[Any]:
 def is_connect() -> bool:
     """Whether this run is over Spark Connect."""
     return CONNECT
+
+
+@pytest.fixture(scope="session")
+def few() -> bool:
+    """Whether a few examples will do: the whole lot is run on a classic session."""
+    return KIND != "classic"
 
 
 @pytest.fixture

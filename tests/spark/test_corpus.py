@@ -12,7 +12,10 @@ import floeberg as fb
 from corpus_scripts import SCRIPTS, namespace_of, shown_row, steps
 from floeberg.errors import FloebergError
 
-CORE = ("branches", "ctas", "filters_of_many_kinds", "joins_and_aliases", "temporary_view_sees_new_rows", "rollback")
+CORE = {
+    "branches", "ctas", "files_and_manifests", "filters_of_many_kinds", "joins_and_aliases", "orc_and_avro_rows", "rollback",
+    "temporary_view_sees_new_rows",
+}  # fmt: skip
 """What is run over Connect too."""
 
 

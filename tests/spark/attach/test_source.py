@@ -20,8 +20,7 @@ def _location(session: Any, name: str) -> str:
     return str(lake.load_table(name).location)
 
 
-@pytest.mark.connect
-@pytest.mark.parametrize("name", ["iceberg", "floeberg"])
+@pytest.mark.parametrize("name", [pytest.param("iceberg", marks=pytest.mark.connect), "floeberg"])
 def test_rows_go_to_a_table_by_name_and_by_path(session: Any, name: str) -> None:
     table = f"lake.db.by_{name}"
     session.sql(f"CREATE TABLE {table} (id BIGINT, p STRING) PARTITIONED BY (p)")

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from floeberg.errors import InvalidInput
-from spark_dml_tables import MODES, ids, last_summary, make
+from spark_dml_tables import VERSIONS_AND_MODES, ids, last_summary, make
 
 SOURCE = "(SELECT id, name, named_struct('a', 7, 'b', 'src') AS s FROM VALUES (2L, 'two'), (4L, 'four'), (8L, 'eight'), (9L, 'nine') AS v(id, name))"
 
 
-@pytest.mark.connect
-@pytest.mark.parametrize(("version", "mode"), [(1, MODES[0]), (2, MODES[1]), (3, MODES[0]), (3, MODES[1])])
+@pytest.mark.parametrize(("version", "mode"), VERSIONS_AND_MODES)
 def test_each_row_goes_to_the_first_clause_that_takes_it(session: Any, version: int, mode: str) -> None:
     table = make(session, "clauses", version=version, mode=mode)
     session.sql(

@@ -17,8 +17,7 @@ def source(session: Any) -> Any:
     )
 
 
-@pytest.mark.connect
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [MODES[0], pytest.param(MODES[1], marks=pytest.mark.connect)])
 def test_each_row_goes_to_the_first_clause_that_takes_it(session: Any, mode: str) -> None:
     from pyspark.sql import functions as F
 

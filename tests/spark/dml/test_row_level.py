@@ -11,11 +11,10 @@ from pyspark.errors import PySparkException
 import duckdb_reader
 from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.spark.dml import row_change
-from spark_dml_tables import MODES, ids, last_summary, make
+from spark_dml_tables import MODES, VERSIONS_AND_MODES, ids, last_summary, make
 
 
-@pytest.mark.connect
-@pytest.mark.parametrize(("version", "mode"), [(1, MODES[0]), (2, MODES[1]), (3, MODES[0]), (3, MODES[1])])
+@pytest.mark.parametrize(("version", "mode"), VERSIONS_AND_MODES)
 def test_a_delete_removes_only_rows_for_which_the_condition_is_true(session: Any, version: int, mode: str) -> None:
     """Hazard 16: where the condition is null, the row stays."""
     table = make(session, "kept", version=version, mode=mode)
@@ -73,8 +72,7 @@ def test_conditions_may_hold_subqueries_parameters_and_full_names(session: Any) 
     assert session.sql(f"SELECT name FROM {table} WHERE id = 2").collect()[0][0] == "n5"
 
 
-@pytest.mark.connect
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [MODES[0], pytest.param(MODES[1], marks=pytest.mark.connect)])
 def test_an_update_sets_nested_fields_partition_columns_and_defaults(session: Any, mode: str) -> None:
     table = make(session, "nested", version=3, mode=mode, partitioning="PARTITIONED BY (truncate(1, name))")
     ids_before = dict(session.sql(f"SELECT id, _row_id FROM {table}").collect())

@@ -10,7 +10,8 @@ import pytest
 import floeberg as fb
 from s3_server import running_s3_server
 
-pytestmark = [pytest.mark.s3, pytest.mark.connect]
+pytestmark = pytest.mark.s3
+KINDS = [(2, "copy-on-write"), (2, "merge-on-read"), pytest.param(3, "merge-on-read", marks=pytest.mark.connect)]
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def rows(session: Any, query: str) -> list[tuple[Any, ...]]:
     return [tuple(row) for row in session.sql(query).collect()]
 
 
-@pytest.mark.parametrize(("version", "mode"), [(2, "copy-on-write"), (2, "merge-on-read"), (3, "merge-on-read")])
+@pytest.mark.parametrize(("version", "mode"), KINDS)
 def test_a_tables_life_on_s3(session: Any, version: int, mode: str) -> None:
     name = f"t{version}_{mode.replace('-', '_')}"
     table = f"far.db.{name}"

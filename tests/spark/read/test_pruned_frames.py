@@ -103,21 +103,21 @@ def column_and_test(rng: random.Random) -> tuple[Any, Callable[[Row], bool]]:
 
 
 @pytest.mark.connect
-def test_pruned_frames_have_the_rows_of_plain_python(
-    spark: Any, mixed: tuple[Table, list[Row]], is_connect: bool
-) -> None:
+def test_pruned_frames_have_the_rows_of_plain_python(spark: Any, mixed: tuple[Table, list[Row]], few: bool) -> None:
     table, rows = mixed
     frame = table_frame(spark, loaded(table))
     rng = random.Random(7)
     pruned = 0
-    for _ in range(5 if is_connect else 15):
+    for number in range(15):
         column, test = column_and_test(rng)
         found = filtered(frame, column, plain_where)
         pruned += explain(found).planned_files < 7
+        if few and number >= 5:
+            continue
         assert sorted(one.id for one in found.select(frame.id).collect()) == [r["id"] for r in rows if test(r)], str(
             column
         )
-    assert pruned > 2
+    assert pruned > 5
 
 
 @pytest.mark.connect
