@@ -125,12 +125,14 @@ class _TextMerge(MergeRun[MergeClause]):
             f"{alias}.{ROW_POSITION.name} AS {POSITION}",
             f"{found} AS {SOURCE_ROW}",
         ]
+        by_source = bool(self._clauses.by_source)
         if self._target.has_lineage:
             items.append(f"{alias}.{ROW_ID.name} AS row_id")
         if self._clauses.matched:
             row = self._texts.struct(self._clauses.matched, self._types_of(matched=True, source=True))
-            items.append(f"CASE WHEN {found} IS NOT NULL THEN {row} END AS {ROW}")
-        if self._clauses.by_source:
+            # Where every row is a matched one, Spark can leave out the struct.
+            items.append(f"CASE WHEN {found} IS NOT NULL THEN {row} END AS {ROW}" if by_source else f"{row} AS {ROW}")
+        if by_source:
             items.append(
                 f"CASE WHEN {found} IS NULL AND {alias}.{BY_SOURCE} > 0 THEN struct({alias}.*) END AS {TARGET}"
             )

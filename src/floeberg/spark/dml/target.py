@@ -152,7 +152,9 @@ class ChangedTable:
     def rows(self, tasks: Sequence[FileScanTask]) -> DataFrame:
         """The live rows of files with their places, and their ids where the table has lineage."""
         places = (FILE_PATH, ROW_POSITION, *((ROW_ID,) if self.has_lineage else ()))
-        return live_rows(self.spark, self.table, tasks, self.schema, Schema(*self.schema.fields, *places))
+        # Nobody sees the comments of these columns, and a column with one costs Spark's gateway several calls.
+        fields = [replace(field, doc=None) for field in (*self.schema.fields, *places)]
+        return live_rows(self.spark, self.table, tasks, self.schema, Schema(*fields))
 
 
 def with_age(target: ChangedTable, rows: DataFrame) -> DataFrame:

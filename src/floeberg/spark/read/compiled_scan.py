@@ -11,7 +11,14 @@ import pyarrow as pa
 from floeberg.spark.read.compiled_columns import OWN_PREFIX, CompiledColumn, read_schema
 from floeberg.spark.read.equality_deletes import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.file_facts import join_facts
-from floeberg.spark.read.metadata_columns import COMPUTED, facts_of, is_metadata, metadata_value, needs_row_index
+from floeberg.spark.read.metadata_columns import (
+    COMPUTED,
+    facts_of,
+    is_metadata,
+    metadata_text,
+    metadata_value,
+    needs_row_index,
+)
 from floeberg.spark.read.parquet_scan import FILE_NAME, PlacedTask, parquet_frame
 from floeberg.spark.read.position_deletes import WORDS, is_live, load_words, words_column
 from floeberg.spark.read.routes import ColumnChoice
@@ -101,7 +108,10 @@ class CompiledScan:
         made = []
         for field in self.projection.fields:
             column = columns.get(field.field_id)
-            text = None if is_metadata(field) or column is None else column.text()
+            if is_metadata(field):
+                text = metadata_text(field, column)
+            else:
+                text = None if column is None else column.text()
             if text is None:
                 name = f"{OWN_PREFIX}made_{field.field_id}"
                 value = metadata_value(field, column) if is_metadata(field) or column is None else column.made()

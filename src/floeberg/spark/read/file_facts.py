@@ -12,19 +12,45 @@ from floeberg.spark.read.compiled_columns import OWN_PREFIX
 from floeberg.spark.read.parquet_scan import KEY, FileKeys
 
 _FACT_KEY: Final = f"{OWN_PREFIX}fact_key"
-_LOST: Final = (
-    "a row comes from a file that was not planned, or whose size is not the recorded one: the table's files were changed in "
+_MAX_WRITTEN_OUT: Final = 16
+_SQL_TYPES: Final = {pa.string(): "STRING", pa.int32(): "INT", pa.int64(): "BIGINT"}
+LOST: Final = (
+    "a row comes from a file that was not planned, or whose size is not the recorded one: files of the table were changed in "
     "place; check the table, or read it with the option scan-engine=arrow"
 )
 
 
 def join_facts(spark: Any, frame: Any, keys: FileKeys, paths: Sequence[str], facts: Mapping[str, pa.Array]) -> Any:
     """The frame, which has the file's key, with a column for each fact. `facts` have a value for each of `paths`. A row
-    whose file is not among them raises when it is read."""
+    whose file is not among them raises when its facts are read."""
     values = [keys.values[path] for path in paths]
+    if len(paths) <= _MAX_WRITTEN_OUT:
+        texts = [_written_out(name, values, fact) for name, fact in facts.items()]
+        if None not in texts:
+            return frame.selectExpr("*", *texts)
     key = pa.array(values, pa.int64() if keys.by_size else pa.string())
     table = pa.table({_FACT_KEY: key, **facts})
     known = spark.createDataFrame(table)
     joined = frame.join(F.broadcast(known), F.col(KEY) == F.col(_FACT_KEY), "left")
-    found = F.when(F.col(_FACT_KEY).isNull(), F.raise_error(F.lit(_LOST))).otherwise(F.lit(True))
+    found = F.when(F.col(_FACT_KEY).isNull(), F.raise_error(F.lit(LOST))).otherwise(F.lit(True))
     return joined.where(found).drop(_FACT_KEY)
+
+
+def _written_out(name: str, keys: Sequence[int | str], fact: pa.Array) -> str | None:
+    """A fact of few files as an expression: nothing is sent around for it. None where that has no plain text."""
+    kind = _SQL_TYPES.get(fact.type)
+    if kind is None:
+        return None
+    values = [_literal(value) for value in (*keys, *fact.to_pylist())]
+    if None in values:
+        return None
+    cases = " ".join(
+        f"WHEN {key} THEN {value}" for key, value in zip(values[: len(keys)], values[len(keys) :], strict=True)
+    )
+    return f"CAST(CASE {KEY} {cases} ELSE raise_error('{LOST}') END AS {kind}) AS {name}"
+
+
+def _literal(value: Any) -> str | None:
+    if isinstance(value, str):
+        return None if set(value) & set("'\\$") else f"'{value}'"  # what a session's settings give another meaning
+    return "NULL" if value is None else f"{value}L"

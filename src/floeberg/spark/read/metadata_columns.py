@@ -15,8 +15,9 @@ from floeberg.arrow.physical import array_of
 from floeberg.arrow.read import partition_value
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.arrow_values import spark_arrow_schema, to_spark
-from floeberg.spark.read.compiled_columns import OWN_PREFIX, CompiledColumn, own_column
+from floeberg.spark.read.compiled_columns import OWN_PREFIX, CompiledColumn
 from floeberg.spark.read.parquet_scan import ROW_INDEX
+from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.types import frame_field
 from floeberg.spec.metadata_columns import (
     FILE_PATH,
@@ -73,22 +74,27 @@ def facts_of(
 
 def metadata_value(field: NestedField, stored: CompiledColumn | None) -> Any:
     """The value of a metadata column; `stored` is where a file may hold lineage itself."""
-    return _value(field, stored).cast(frame_field(field).dataType)
+    return F.expr(_text(field, stored)).cast(frame_field(field).dataType)
 
 
-def _value(field: NestedField, stored: CompiledColumn | None) -> Any:
+def metadata_text(field: NestedField, stored: CompiledColumn | None) -> str | None:
+    """The same as SQL; None where it is nested, or has a comment."""
+    if field.doc or field.type.is_nested:
+        return None
+    kind = frame_field(field).dataType.simpleString()
+    return f"CAST({_text(field, stored)} AS {kind}) AS {quote_name(field.name)}"
+
+
+def _text(field: NestedField, stored: CompiledColumn | None) -> str:
     if field.field_id == ROW_POSITION.field_id:
-        return F.col(ROW_INDEX)
+        return ROW_INDEX
     if field.field_id == IS_DELETED.field_id:
-        return F.lit(False)
+        return "FALSE"
     if stored is None or stored.read is None:
-        return F.col(_fact(field))
-    own = own_column(stored.read.name)
-    inherited = (
-        F.col(_FIRST_ROW_ID) + F.col(ROW_INDEX) if field.field_id == ROW_ID.field_id else F.col(_SEQUENCE_NUMBER)
-    )
+        return _fact(field)
+    inherited = f"{_FIRST_ROW_ID} + {ROW_INDEX}" if field.field_id == ROW_ID.field_id else _SEQUENCE_NUMBER
     # A file without a first row id is from before the table had lineage.
-    return F.when(F.col(_FIRST_ROW_ID).isNotNull(), F.coalesce(own, inherited))
+    return f"CASE WHEN {_FIRST_ROW_ID} IS NOT NULL THEN coalesce({quote_name(stored.read.name)}, {inherited}) END"
 
 
 def _fact(field: NestedField) -> str:
