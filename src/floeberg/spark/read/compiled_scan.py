@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from floeberg.spark.read.compiled_columns import OWN_PREFIX, CompiledColumn, read_schema
 from floeberg.spark.read.equality_deletes import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.file_facts import join_facts
@@ -20,7 +18,7 @@ from floeberg.spark.read.metadata_columns import (
     needs_row_index,
 )
 from floeberg.spark.read.parquet_scan import FILE_NAME, PlacedTask, parquet_frame
-from floeberg.spark.read.position_deletes import WORDS, is_live, load_words, words_column
+from floeberg.spark.read.position_deletes import PLACE, Words, is_live, load_words, places_column
 from floeberg.spark.read.routes import ColumnChoice
 from floeberg.spark.read.worker import TableFiles
 from floeberg.spark.sql.lexer import quote_name
@@ -41,33 +39,32 @@ class CompiledScan:
 
     def plain(self, tasks: Sequence[PlacedTask]) -> Any:
         """Files without deletes."""
-        return self._frame(tasks, {}, None)
+        return self._frame(tasks, (), None)
 
     def with_positions(self, tasks: Sequence[PlacedTask]) -> Any | None:
         """Files with position deletes; None when these are too many to be sent to the executors."""
-        facts = self._words(tasks)
-        return None if facts is None else self._frame(tasks, facts, None)
+        words = self._words(tasks)
+        return None if words is None else self._frame(tasks, words, None)
 
     def with_keys(self, tasks: Sequence[PlacedTask]) -> Any | None:
         """Files with equality deletes, and perhaps position deletes."""
         has_positions = any(p.task.deletion_vector is not None or p.task.position_deletes for p in tasks)
-        facts = self._words(tasks) if has_positions else {}
-        if facts is None:
+        words = self._words(tasks) if has_positions else ()
+        if words is None:
             return None
         plan = plan_equality([placed.task for placed in tasks], self.files.schema, self.files.specs)
-        return self._frame(tasks, facts, plan)
+        return self._frame(tasks, words, plan)
 
-    def _words(self, tasks: Sequence[PlacedTask]) -> dict[str, pa.Array] | None:
-        words = load_words([placed.task for placed in tasks], self.files)
-        return None if words is None else {WORDS: words_column(words)}
+    def _words(self, tasks: Sequence[PlacedTask]) -> Sequence[Words] | None:
+        return load_words([placed.task for placed in tasks], self.files)
 
-    def _frame(
-        self, placed: Sequence[PlacedTask], deleted: Mapping[str, pa.Array], equality: EqualityPlan | None
-    ) -> Any:
+    def _frame(self, placed: Sequence[PlacedTask], deleted: Sequence[Words], equality: EqualityPlan | None) -> Any:
         tasks = [each.task for each in placed]
         columns = self._columns(equality)
         own = [field for field in self.projection.fields if is_metadata(field)]
-        facts = {**deleted, **facts_of(own, tasks, self.files.specs)}
+        facts = facts_of(own, tasks, self.files.specs)
+        if deleted:
+            facts[PLACE] = places_column(deleted)
         if equality is not None:
             facts |= equality.facts(tasks)
         frame, keys = parquet_frame(
@@ -81,7 +78,7 @@ class CompiledScan:
         if facts:
             frame = join_facts(self.spark, frame, keys, [task.data_file.file_path for task in tasks], facts)
         if deleted:
-            frame = frame.where(is_live())
+            frame = frame.where(is_live(self.spark, deleted))
         for join in equality.joins if equality is not None else ():
             frame = without_deleted(self.spark, frame, join, self.files, columns)
         return self._projected(frame, columns)

@@ -14,7 +14,7 @@ from floeberg.spark.read.parquet_scan import KEY, FileKeys
 _FACT_KEY: Final = f"{OWN_PREFIX}fact_key"
 _MAX_WRITTEN_OUT: Final = 16
 _SQL_TYPES: Final = {pa.string(): "STRING", pa.int32(): "INT", pa.int64(): "BIGINT"}
-LOST: Final = (
+_LOST: Final = (
     "a row comes from a file that was not planned, or whose size is not the recorded one: files of the table were changed in "
     "place; check the table, or read it with the option scan-engine=arrow"
 )
@@ -32,7 +32,7 @@ def join_facts(spark: Any, frame: Any, keys: FileKeys, paths: Sequence[str], fac
     table = pa.table({_FACT_KEY: key, **facts})
     known = spark.createDataFrame(table)
     joined = frame.join(F.broadcast(known), F.col(KEY) == F.col(_FACT_KEY), "left")
-    found = F.when(F.col(_FACT_KEY).isNull(), F.raise_error(F.lit(LOST))).otherwise(F.lit(True))
+    found = F.when(F.col(_FACT_KEY).isNull(), F.raise_error(F.lit(_LOST))).otherwise(F.lit(True))
     return joined.where(found).drop(_FACT_KEY)
 
 
@@ -47,7 +47,7 @@ def _written_out(name: str, keys: Sequence[int | str], fact: pa.Array) -> str | 
     cases = " ".join(
         f"WHEN {key} THEN {value}" for key, value in zip(values[: len(keys)], values[len(keys) :], strict=True)
     )
-    return f"CAST(CASE {KEY} {cases} ELSE raise_error('{LOST}') END AS {kind}) AS {name}"
+    return f"CAST(CASE {KEY} {cases} ELSE raise_error('{_LOST}') END AS {kind}) AS {name}"
 
 
 def _literal(value: Any) -> str | None:

@@ -6,7 +6,8 @@ https://iceberg.apache.org/spec/#position-delete-files, https://iceberg.apache.o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from itertools import accumulate
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,17 @@ from floeberg.spark.read.compiled_columns import OWN_PREFIX
 from floeberg.spark.read.parquet_scan import ROW_INDEX
 from floeberg.spark.read.worker import TableFiles
 
-WORDS: Final = f"{OWN_PREFIX}words"
+Words: TypeAlias = npt.NDArray[np.int64]
+
+PLACE: Final = f"{OWN_PREFIX}place"
+_WORDS: Final = f"{OWN_PREFIX}words"
 MAX_STORED_BYTES: Final = 32 << 20
 """Delete files of more bytes than this in all are not read here, but where the data files are."""
 MAX_WORDS_BYTES: Final = 64 << 20
 """Bitmaps of more bytes than this in all are not sent to the executors."""
 _WORD_BITS: Final = 64
+_WORD: Final = f"shiftright({ROW_INDEX}, 6)"
+_HALF: Final = 32
 
 
 def stored_bytes(tasks: Sequence[FileScanTask]) -> int:
@@ -38,14 +44,14 @@ def stored_bytes(tasks: Sequence[FileScanTask]) -> int:
     return sum(sizes.values())
 
 
-def load_words(tasks: Sequence[FileScanTask], files: TableFiles) -> list[npt.NDArray[np.int64]] | None:
+def load_words(tasks: Sequence[FileScanTask], files: TableFiles) -> list[Words] | None:
     """The words of the deleted positions of each task's file; None when they are too many to be sent around."""
     if stored_bytes(tasks) > MAX_STORED_BYTES:
         return None
     loader = DeleteLoader(
         files.stores.store_for, files.schemas, name_mapping=files.name_mapping, ignore_scheme=files.ignore_scheme
     )
-    words: list[npt.NDArray[np.int64]] = []
+    words: list[Words] = []
     total = 0
     for task in tasks:
         vector = task.deletion_vector
@@ -58,7 +64,7 @@ def load_words(tasks: Sequence[FileScanTask], files: TableFiles) -> list[npt.NDA
     return words
 
 
-def to_words(positions: BitMap64 | None) -> npt.NDArray[np.int64]:
+def to_words(positions: BitMap64 | None) -> Words:
     """Positions as words: bit `p & 63` of word `p >> 6`."""
     if not positions:
         return np.zeros(0, dtype=np.int64)
@@ -68,15 +74,25 @@ def to_words(positions: BitMap64 | None) -> npt.NDArray[np.int64]:
     return np.packbits(bits, bitorder="little").view("<i8").astype(np.int64, copy=False)
 
 
-def words_column(words: Sequence[npt.NDArray[np.int64]]) -> pa.Array:
-    """The words of files as a column of facts."""
+def words_column(words: Sequence[Words]) -> pa.Array:
+    """The words of files as a column."""
     offsets = np.concatenate([np.zeros(1, dtype=np.int32), np.cumsum([len(own) for own in words], dtype=np.int32)])
     values = np.concatenate([*words, np.zeros(0, dtype=np.int64)])
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
 
 
-def is_live() -> Any:
-    """Whether the row's position is not among the deleted ones. A word past the end of the array says nothing."""
-    word = F.get(F.col(WORDS), F.shiftright(F.col(ROW_INDEX), 6).cast("int"))
-    bit = F.call_function("bit_get", word, F.col(ROW_INDEX).bitwiseAND(F.lit(63)).cast("int"))
-    return F.coalesce(bit, F.lit(0).cast("tinyint")) == F.lit(0)
+def places_column(words: Sequence[Words]) -> pa.Array:
+    """Where the words of each file begin among those of all, and how many they are, in one number: a fact."""
+    counts = [len(own) for own in words]
+    first = accumulate(counts, initial=0)
+    return pa.array([(begin << _HALF) | count for begin, count in zip(first, counts, strict=False)], pa.int64())
+
+
+def is_live(spark: Any, words: Sequence[Words]) -> Any:
+    """Whether the row's position is not among the deleted ones of its file, whose place is a fact. The words of all files
+    are one array that every row sees: to join each file's own to its rows would cost an object for each row."""
+    everything = spark.createDataFrame(pa.table({_WORDS: words_column([np.concatenate(words)])})).scalar()
+    word = F.get(everything, F.expr(f"CAST(shiftright({PLACE}, {_HALF}) + {_WORD} AS INT)"))
+    bit = F.call_function("bit_get", word, F.expr(f"CAST({ROW_INDEX} & 63 AS INT)"))
+    is_past_the_end = F.expr(f"{_WORD} >= ({PLACE} & {(1 << _HALF) - 1}L)")
+    return is_past_the_end | (bit == F.lit(0))
