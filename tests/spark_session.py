@@ -2,7 +2,7 @@
 
 pyspark's functions belong to classic sessions or to Connect for the life of a process, so a run is either:
 `pytest tests/spark` is classic, `make test-connect` runs the marked core over Connect, and `make test-cluster` runs it on
-a master and two workers in processes of their own.
+a master and two workers in processes of their own. `core` is a classic session for the marked core alone (on another pyspark).
 """
 
 from __future__ import annotations

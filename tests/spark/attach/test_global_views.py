@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import floeberg as fb
 
 
@@ -13,7 +11,6 @@ def _ids(frame: Any) -> list[int]:
     return sorted(row.id for row in frame.collect())
 
 
-@pytest.mark.connect
 def test_a_global_view_sees_new_rows_prunes_and_can_be_dropped(session: Any) -> None:
     session.sql("CREATE TABLE lake.db.watched (id BIGINT)")
     session.sql("INSERT INTO lake.db.watched VALUES (1L)")

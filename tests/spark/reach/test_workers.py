@@ -18,7 +18,8 @@ from spark_rows import loaded
 
 pytestmark = pytest.mark.cluster
 
-# Runs first in a worker's Python, and hides modules: floeberg wherever it is installed, but not where it was sent to.
+# Runs first in a worker's Python, and hides modules: floeberg wherever it is installed, but not where it was sent to, unless
+# that is hidden too (another test may have sent it).
 HIDING = """
 import sys
 from importlib.machinery import PathFinder
@@ -27,8 +28,8 @@ class Hidden:
     def find_spec(self, name, path=None, target=None):
         if name not in {names!r}:
             return None
-        sent = [entry for entry in sys.path if entry.endswith(".zip") and "floeberg-" in entry] if name == "floeberg" else []
-        found = PathFinder.find_spec(name, sent) if sent else None
+        sent = [entry for entry in sys.path if {sees_sent} and entry.endswith(".zip") and "floeberg-" in entry]
+        found = PathFinder.find_spec(name, sent) if sent and name == "floeberg" else None
         if found is None:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
         return found
@@ -42,8 +43,8 @@ def workers_without(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """Makes the session's next Python workers lack modules."""
     monkeypatch.setattr(worker_check, "_checked", type(worker_check._checked)())
 
-    def hide(*names: str) -> None:
-        (tmp_path / "sitecustomize.py").write_text(HIDING.format(names=names))
+    def hide(*names: str, sees_sent: bool = True) -> None:
+        (tmp_path / "sitecustomize.py").write_text(HIDING.format(names=names, sees_sent=sees_sent))
         python = tmp_path / "python"
         python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}:$PYTHONPATH" exec {sys.executable} "$@"\n')
         python.chmod(python.stat().st_mode | stat.S_IXUSR)
@@ -60,7 +61,7 @@ def table(lake: Catalog) -> Any:
 
 
 def test_what_the_workers_lack_is_named_with_the_way_out(spark: Any, table: Any, workers_without: Any) -> None:
-    workers_without("floeberg", "msgspec")
+    workers_without("floeberg", "msgspec", sees_sent=False)
     with pytest.raises(UnsupportedFeature, match=r"lacks floeberg, msgspec; install floeberg there .* spark\.archives"):
         table_frame(spark, loaded(table))
 

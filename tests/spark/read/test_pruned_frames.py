@@ -108,16 +108,14 @@ def test_pruned_frames_have_the_rows_of_plain_python(spark: Any, mixed: tuple[Ta
     frame = table_frame(spark, loaded(table))
     rng = random.Random(7)
     pruned = 0
-    for number in range(15):
+    for _ in range(5 if few else 15):
         column, test = column_and_test(rng)
         found = filtered(frame, column, plain_where)
         pruned += explain(found).planned_files < 7
-        if few and number >= 5:
-            continue
         assert sorted(one.id for one in found.select(frame.id).collect()) == [r["id"] for r in rows if test(r)], str(
             column
         )
-    assert pruned > 5
+    assert pruned > (1 if few else 5)
 
 
 @pytest.mark.connect

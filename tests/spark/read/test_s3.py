@@ -16,7 +16,6 @@ from spark_rows import arrow_rows, loaded, spark_rows
 
 
 @pytest.mark.s3
-@pytest.mark.connect
 def test_a_table_on_s3_is_read_in_python_workers_that_get_its_credentials(spark: Any) -> None:
     with running_s3_server() as server:
         lake = catalog("s", warehouse=f"s3://{server.new_bucket()}/wh", properties=server.options())

@@ -26,7 +26,6 @@ def ids(frame: Any) -> list[int]:
     return sorted(row.id for row in frame.select("id").collect())
 
 
-@pytest.mark.connect
 def test_reads_and_changes_follow_the_branch_and_main_stays(session: Any, audited: str) -> None:
     session.table(audited).createOrReplaceTempView("before_audit")
     session.conf.set(BRANCH, "audit")
