@@ -38,7 +38,7 @@ def rows(first: int, count: int) -> list[dict[str, Any]]:
 
 @pytest.mark.connect
 @pytest.mark.parametrize("format_version", [2, 3])
-def test_position_deletes_are_applied_by_joining_bitmaps(spark: Any, lake: Catalog, format_version: int) -> None:
+def test_position_deletes_are_applied_by_bitmaps(spark: Any, lake: Catalog, format_version: int) -> None:
     table = made(lake, format_version=format_version)
     append(table, rows(0, 300))
     append(table, rows(300, 200))
@@ -51,6 +51,23 @@ def test_position_deletes_are_applied_by_joining_bitmaps(spark: Any, lake: Catal
     assert len(scan.routes.plain) == 1
     assert spark_rows(frame) == arrow_rows(table)
     assert frame.where("id between 60 and 70").count() == 8
+
+
+@pytest.mark.parametrize("equal_sizes", [True, False])
+def test_each_of_many_files_finds_its_own_bitmap(spark: Any, lake: Catalog, equal_sizes: bool) -> None:
+    """More files than are written into the query, the last position of each deleted, its neighbours in the array of words
+    not; the sizes of files are their keys only where no two are equal."""
+    table = made(lake, format_version=3)
+    for number in range(20):
+        count = 70 if equal_sizes else 70 + 40 * number
+        append(table, [{"id": number * 1_000 + i, "name": "x", "p": 0} for i in range(count)])
+    sizes = [task.data_file.file_size_in_bytes for task in table.scan().plan()]
+    assert (len(set(sizes)) < len(sizes)) is equal_sizes
+    table.delete(where="id in (0, 63, 1064, 2000, 5063, 7070, 19063, 19069)")
+    table.delete(where="id >= 3000 and id < 3010 or id >= 10062 and id < 10066")
+    frame = table_frame(spark, loaded(table))
+    assert spark_rows(frame) == arrow_rows(table)
+    assert spark_rows(frame.where("id > 3050")) == arrow_rows(table, where="id > 3050")
 
 
 def delete_keys(table: Table, rows: list[dict[str, Any]], *columns: str, spec_id: int | None = None) -> None:
