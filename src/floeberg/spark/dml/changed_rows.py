@@ -100,7 +100,7 @@ def write_changes(target: ChangedTable, changes: DataFrame, *, once: bool = Fals
     task = writer_task(target.table, options=options, schema=target.written_schema)
     rows = with_age(target, changes)
     if options.distribution is DistributionMode.NONE:
-        rows = rows.hint("rebalance")
+        rows = rows.hint("rebalance", FILE)  # rows of a file stay together, in their order
     rows = distributed(
         rows,
         schema=task.schema,
