@@ -9,6 +9,7 @@ import pytest
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.dml import merge_pruning
+from floeberg.spark.dml.changed_rows import few_tasks
 from floeberg.spark.dml.target import ChangedTable
 from spark_dml_tables import MODES, ids, last_summary, make
 
@@ -80,3 +81,17 @@ def test_a_row_matched_twice_leaves_no_files_behind(session: Any, mode: str) -> 
         )
     assert sorted(folder.rglob("*.parquet")) == before
     assert ids(session, table) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("own", [None, "true"])
+def test_the_session_s_setting_comes_back_after_statements_at_one_time(session: Any, own: str | None) -> None:
+    key = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
+    session.conf.unset(key) if own is None else session.conf.set(key, own)
+    one, other = few_tasks(session), few_tasks(session)
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert session.conf.get(key) == "false"
+    other.__exit__(None, None, None)
+    assert session.conf.get(key, None) == own
+    session.conf.unset(key)

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +47,9 @@ _RESULT: Final = pa.schema(
 )
 _RESULT_TEXT: Final = "what string, kind int, file string, rows bigint, content binary"
 _PARALLELISM_FIRST: Final = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
+_lock: Final = Lock()
+_running: Final[WeakKeyDictionary[Any, tuple[int, str | None]]] = WeakKeyDictionary()
+"""How many statements of a session write at this time, and what its setting was."""
 
 
 class RowKind(IntEnum):
@@ -109,23 +114,31 @@ def write_changes(target: ChangedTable, changes: DataFrame, *, once: bool = Fals
         mode=options.distribution,
         fanout=options.fanout,
     )
-    with _few_tasks(target.spark):
+    with few_tasks(target.spark):
         found = run_work(rows, target.table, task, ChangeTask(task), _RESULT_TEXT)
     return _put_together(found, task, once=once)
 
 
 @contextmanager
-def _few_tasks(spark: SparkSession) -> Iterator[None]:
-    """Lets Spark size the tasks after a shuffle by their bytes, not by the number of cores: each writes a file."""
-    before = spark.conf.get(_PARALLELISM_FIRST, None)
-    spark.conf.set(_PARALLELISM_FIRST, "false")
+def few_tasks(spark: SparkSession) -> Iterator[None]:
+    """Lets Spark size the tasks after a shuffle by their bytes, not by the number of cores: each writes a file. The session's
+    own setting comes back when the last of the statements that run at one time is done."""
+    with _lock:
+        running, before = _running.get(spark, (0, None))
+        if not running:
+            before = spark.conf.get(_PARALLELISM_FIRST, None)
+            spark.conf.set(_PARALLELISM_FIRST, "false")
+        _running[spark] = (running + 1, before)
     try:
         yield
     finally:
-        if before is None:
-            spark.conf.unset(_PARALLELISM_FIRST)
-        else:
-            spark.conf.set(_PARALLELISM_FIRST, before)
+        with _lock:
+            running, before = _running[spark]
+            _running[spark] = (running - 1, before)
+            if running == 1 and before is None:
+                spark.conf.unset(_PARALLELISM_FIRST)
+            elif running == 1:
+                spark.conf.set(_PARALLELISM_FIRST, before)
 
 
 def _put_together(found: list[Any], task: WriterTask | None, *, once: bool) -> Touched:
