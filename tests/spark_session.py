@@ -8,6 +8,7 @@ a master and two workers in processes of their own. `core` is a classic session 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import tempfile
 import warnings
@@ -36,6 +37,17 @@ CLUSTER_SETTINGS = {
 }
 
 
+def _port_of_our_own() -> int:
+    """A local Connect server and its client meet at port 15002, where another run on this machine may be: not here."""
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+    DefaultChannelBuilder.default_port = staticmethod(lambda: port)
+    return port
+
+
 @contextmanager
 def spark_session() -> Iterator[Any]:
     """The session of this run; it ends with the run."""
@@ -49,6 +61,8 @@ def spark_session() -> Iterator[Any]:
         builder = builder.config(name, value)
     with tempfile.TemporaryDirectory(prefix="spark-warehouse-") as folder:  # of this process: tests run side by side
         builder = builder.config("spark.sql.warehouse.dir", folder)
+        if CONNECT:
+            builder = builder.config("spark.connect.grpc.binding.port", str(_port_of_our_own()))
         with warnings.catch_warnings():
             # Over Connect the server's settings are given to the session once more, which warns of each static one.
             warnings.filterwarnings("ignore", message="Failed to set|.*CANNOT_MODIFY_CONFIG", category=UserWarning)
