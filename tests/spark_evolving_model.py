@@ -238,7 +238,9 @@ class RowModel:
             return
         k, v, p = (self.at(key) for key in "kvp")
         number = len(self.done)
-        term = self.rng.choice([f"bucket({number + 1}, {k})", f"truncate({number + 2}, {v})", p])
+        term = self.rng.choice(
+            [f"bucket({number + 5}, {k})", f"truncate({number + 5}, {v})", p]
+        )  # none of PARTITIONING
         if term == p and any(str(one.transform) == "identity" for one in self.table.spec.fields):
             return
         self.sql(f"ALTER TABLE {self.name} ADD PARTITION FIELD {term} AS f{number}")
