@@ -46,7 +46,7 @@ COLUMN_NAMES: Final = (
 )  # fmt: skip
 _RANGES: Final = (("status", 2), ("content", 2), ("record_count", 2**63 - 1), ("file_size_in_bytes", 2**63 - 1))
 _CACHED_SCHEMA_BYTES: Final = 256 * 1024
-_BYTES_AT_ONCE: Final = 256 * 1024
+_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
 """Metrics maps take many times their bytes once they are columns: of a large manifest only a part is held in that form."""
 
 _ENTRY_BY_ID, _ENTRY_BY_NAME = matcher(ENTRY_COLUMNS)
