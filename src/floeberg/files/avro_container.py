@@ -6,8 +6,11 @@ Every length and count is checked against what remains before anything is sliced
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from floeberg.errors import LimitExceeded, ManifestCorrupt, UnsupportedFeature
@@ -19,6 +22,11 @@ ENCRYPTED_MAGIC: Final = b"AGS1"
 SYNC_BYTES: Final = 16
 BLOCK_BYTES: Final = 64_000
 """Uncompressed size at which a block is closed when writing, as the reference implementation has it."""
+
+_SMALL_BLOCK_BYTES: Final = 8_192
+_TAKING_TURNS: Final = threading.Lock()
+"""Held while small blocks are decompressed: threads that do so at one time lose more by handing Python's lock to each other,
+some microseconds for each block, than they win. Meanwhile others decode what they have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,26 +121,51 @@ def read_block_groups(
     data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS, *, at_once: int
 ) -> Iterator[tuple[int, list[bytes | memoryview]]]:
     """`read_blocks`, in groups of blocks that hold `at_once` bytes together; one group at least, if of no records."""
-    codec, may_hold = header.codec, limits.output_bytes(len(data))
-    group: list[bytes | memoryview] = []
-    records = held = before = records_before = 0
-    for count, block in _blocks(data, header):
-        try:
-            plain = decompress_avro_block(codec, block, may_hold - held)
-        except CorruptStream as error:
-            raise ManifestCorrupt(f"an Avro block cannot be decompressed: {error}") from error
-        held += len(plain)
-        records += count
-        if count > len(plain) or records > limits.max_records:
-            raise ManifestCorrupt(f"an Avro block of {len(plain)} bytes claims {count} records", records=count)
-        if held > limits.max_decoded_bytes:
-            raise LimitExceeded(f"the Avro blocks hold more than {limits.max_decoded_bytes} bytes")
-        group.append(plain)
-        if held - before >= at_once:
-            yield records - records_before, group
-            group, before, records_before = [], held, records
-    if group or not records:
-        yield records - records_before, group
+    blocks = _blocks(data, header)
+    first = next(blocks, None)
+    if first is None:
+        yield 0, []
+        return
+    inflater = _Inflater(header.codec, limits, limits.output_bytes(len(data)), chain((first,), blocks))
+    taking_turns = _TAKING_TURNS if len(first[1]) < _SMALL_BLOCK_BYTES else nullcontext()
+    while True:
+        with taking_turns:
+            records, group = inflater.group(at_once)
+        if not group:
+            return
+        yield records, group
+
+
+@dataclass(slots=True)
+class _Inflater:
+    """Decompresses the blocks of one file, within its limits."""
+
+    codec: str
+    limits: DecodeLimits
+    may_hold: int
+    blocks: Iterator[tuple[int, memoryview]]
+    records: int = 0
+    held: int = 0
+
+    def group(self, at_once: int) -> tuple[int, list[bytes | memoryview]]:
+        """The next blocks, with how many records are in them."""
+        group: list[bytes | memoryview] = []
+        limits, records, enough = self.limits, self.records, self.held + at_once
+        for count, block in self.blocks:
+            try:
+                plain = decompress_avro_block(self.codec, block, self.may_hold - self.held)
+            except CorruptStream as error:
+                raise ManifestCorrupt(f"an Avro block cannot be decompressed: {error}") from error
+            self.held += len(plain)
+            self.records += count
+            if count > len(plain) or self.records > limits.max_records:
+                raise ManifestCorrupt(f"an Avro block of {len(plain)} bytes claims {count} records", records=count)
+            if self.held > limits.max_decoded_bytes:
+                raise LimitExceeded(f"the Avro blocks hold more than {limits.max_decoded_bytes} bytes")
+            group.append(plain)
+            if self.held >= enough:
+                break
+        return self.records - records, group
 
 
 def _blocks(data: bytes, header: Header) -> Iterator[tuple[int, memoryview]]:
