@@ -1,4 +1,4 @@
-"""Position deletes and deletion vectors on the compiled scan: bitmaps of 64-bit words, joined to the rows of their file.
+"""Position deletes and deletion vectors on the compiled scan: bitmaps of 64-bit words, into which each row looks.
 
 https://iceberg.apache.org/spec/#position-delete-files, https://iceberg.apache.org/spec/#deletion-vectors
 """
