@@ -9,8 +9,9 @@ import pytest
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.dml import merge_pruning
-from floeberg.spark.dml.changed_rows import few_tasks
+from floeberg.spark.dml.changed_rows import PARALLELISM_FIRST
 from floeberg.spark.dml.target import ChangedTable
+from floeberg.spark.held_settings import held_setting
 from spark_dml_tables import MODES, ids, last_summary, make
 
 
@@ -85,9 +86,9 @@ def test_a_row_matched_twice_leaves_no_files_behind(session: Any, mode: str) -> 
 
 @pytest.mark.parametrize("own", [None, "true"])
 def test_the_session_s_setting_comes_back_after_statements_at_one_time(session: Any, own: str | None) -> None:
-    key = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
+    key = PARALLELISM_FIRST
     session.conf.unset(key) if own is None else session.conf.set(key, own)
-    one, other = few_tasks(session), few_tasks(session)
+    one, other = held_setting(session, key, "false"), held_setting(session, key, "false")
     one.__enter__()
     other.__enter__()
     one.__exit__(None, None, None)

@@ -4,12 +4,9 @@ become is written."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +17,7 @@ from floeberg.files.deletion_vector import bitmap_of
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import may_be_copied
 from floeberg.spark.dml.target import ChangedTable, with_age
+from floeberg.spark.held_settings import held_setting
 from floeberg.spark.in_workers import map_in_workers
 from floeberg.spark.read.worker_check import check_workers
 from floeberg.spark.write.distribution import distributed
@@ -28,7 +26,7 @@ from floeberg.spark.write.options import DistributionMode
 from floeberg.spec.data_file import DataFile
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 PREFIX: Final = "__floeberg_"
 KIND: Final = f"{PREFIX}kind"
@@ -46,10 +44,7 @@ _RESULT: Final = pa.schema(
     ]
 )
 _RESULT_TEXT: Final = "what string, kind int, file string, rows bigint, content binary"
-_PARALLELISM_FIRST: Final = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
-_lock: Final = Lock()
-_running: Final[WeakKeyDictionary[Any, tuple[int, str | None]]] = WeakKeyDictionary()
-"""How many statements of a session write at this time, and what its setting was."""
+PARALLELISM_FIRST: Final = "spark.sql.adaptive.coalescePartitions.parallelismFirst"
 
 
 class RowKind(IntEnum):
@@ -114,31 +109,10 @@ def write_changes(target: ChangedTable, changes: DataFrame, *, once: bool = Fals
         mode=options.distribution,
         fanout=options.fanout,
     )
-    with few_tasks(target.spark):
+    # Spark sizes the tasks after a shuffle by their bytes, not by the number of cores: each writes a file.
+    with held_setting(target.spark, PARALLELISM_FIRST, "false"):
         found = run_work(rows, target.table, task, ChangeTask(task), _RESULT_TEXT)
     return _put_together(found, task, once=once)
-
-
-@contextmanager
-def few_tasks(spark: SparkSession) -> Iterator[None]:
-    """Lets Spark size the tasks after a shuffle by their bytes, not by the number of cores: each writes a file. The session's
-    own setting comes back when the last of the statements that run at one time is done."""
-    with _lock:
-        running, before = _running.get(spark, (0, None))
-        if not running:
-            before = spark.conf.get(_PARALLELISM_FIRST, None)
-            spark.conf.set(_PARALLELISM_FIRST, "false")
-        _running[spark] = (running + 1, before)
-    try:
-        yield
-    finally:
-        with _lock:
-            running, before = _running[spark]
-            _running[spark] = (running - 1, before)
-            if running == 1 and before is None:
-                spark.conf.unset(_PARALLELISM_FIRST)
-            elif running == 1:
-                spark.conf.set(_PARALLELISM_FIRST, before)
 
 
 def _put_together(found: list[Any], task: WriterTask | None, *, once: bool) -> Touched:

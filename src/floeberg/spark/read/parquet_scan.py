@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from pyspark.sql import types as st
 
 from floeberg.errors import DataFileCorrupt
 from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.held_settings import held_setting
 from floeberg.spark.read.compiled_columns import OWN_PREFIX
 from floeberg.spark.read.spark_paths import given_location, metadata_file_path, spark_path
 from floeberg.storage.location import Location
@@ -28,6 +29,7 @@ _FIELD_IDS: Final = "spark.sql.parquet.fieldId.read.enabled"
 _IGNORE_MISSING_IDS: Final = "spark.sql.parquet.fieldId.read.ignoreMissing"
 _LISTING_THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _DEFAULT_THRESHOLD: Final = 32
+_NEVER_IN_A_JOB: Final = str(2**31 - 1)
 _READ_OPTIONS: Final = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
@@ -96,21 +98,11 @@ def ensure_field_ids(spark: Any) -> None:
         spark.conf.set(_IGNORE_MISSING_IDS, "false")
 
 
-@contextmanager
-def _listing(spark: Any, files: int) -> Iterator[None]:
+def _listing(spark: Any, files: int) -> AbstractContextManager[None]:
     """Lists local files here rather than in a job: a job for each few files takes far longer than the listing."""
-    before = spark.conf.get(_LISTING_THRESHOLD, None)
-    if files <= int(before or _DEFAULT_THRESHOLD):
-        yield
-        return
-    spark.conf.set(_LISTING_THRESHOLD, str(files + 1))
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(_LISTING_THRESHOLD)
-        else:
-            spark.conf.set(_LISTING_THRESHOLD, before)
+    if files <= int(spark.conf.get(_LISTING_THRESHOLD, None) or _DEFAULT_THRESHOLD):
+        return nullcontext()
+    return held_setting(spark, _LISTING_THRESHOLD, _NEVER_IN_A_JOB)
 
 
 def _checked_keys(tasks: Sequence[PlacedTask], listed: Sequence[str]) -> FileKeys:

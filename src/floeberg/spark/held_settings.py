@@ -1,0 +1,46 @@
+"""Settings of a session that one piece of work needs, and that come back after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+
+@dataclass(slots=True)
+class _Held:
+    """How many hold a setting at this time, and what it was before the first of them."""
+
+    holders: int
+    before: str | None
+
+
+_lock: Final = Lock()
+_held: Final[WeakKeyDictionary[Any, dict[str, _Held]]] = WeakKeyDictionary()
+
+
+@contextmanager
+def held_setting(spark: Any, name: str, value: str) -> Iterator[None]:
+    """Sets a setting of the session, always to this value. The session's own comes back when the last of those that hold it
+    at one time is done: if each put back what it found, one that began later would put back the other's."""
+    with _lock:
+        settings = _held.setdefault(spark, {})
+        if name not in settings:
+            settings[name] = _Held(0, spark.conf.get(name, None))
+            spark.conf.set(name, value)
+        settings[name].holders += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            held = _held[spark][name]
+            held.holders -= 1
+            if not held.holders:
+                del _held[spark][name]
+                if held.before is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, held.before)
