@@ -28,6 +28,8 @@ from floeberg.spec.types import UnknownType
 
 _MAGIC: Final = b"Obj\x01"
 _MAX_HEADER_BYTES: Final = 64 << 20
+_MOST_ROWS: Final = 1 << 16
+"""Rows are Python objects on their way, which take far more memory than columns."""
 _PRIMITIVES: Final[dict[str, pa.DataType]] = {
     "null": pa.null(),
     "boolean": pa.bool_(),
@@ -82,7 +84,7 @@ def read_avro(
     read = tuple(field for field in fields if any(field is other for other in found))
     projection = Projection(read, schema, location=location, constants=constants)
     position = 0
-    for rows in _chunks(header, record.plain, batch_rows, location):
+    for rows in _chunks(header, record.plain, min(batch_rows, _MOST_ROWS), location):
         with reading(location):
             batch = _batch(rows, read, record.type)
         yield FileBatch(position, projection.apply(batch))

@@ -19,7 +19,10 @@ from floeberg.spec.name_mapping import NameMapping
 from floeberg.spec.schema import MAX_SCHEMA_DEPTH, Schema, walk_fields
 from floeberg.spec.types import TimestampNsType, TimestamptzNsType
 
-DEFAULT_BATCH_ROWS: Final = 1 << 16
+DEFAULT_BATCH_ROWS: Final = 1 << 18
+"""Rows in a batch at most; of many columns a batch has fewer."""
+_BATCH_VALUES: Final = 1 << 21
+_LEAST_ROWS: Final = 1 << 13
 
 RowGroupFilter = Callable[[Any, Sequence[FileField]], bool]
 """Whether a row group (its metadata, and the file's columns with ids) may hold a row of interest."""
@@ -81,6 +84,8 @@ def read_parquet(
     leaves = select_leaves(all_fields, schema.fields, location=location)
     projection = Projection(keep_leaves(all_fields, leaves), schema, location=location, constants=constants or {})
     columns = sorted(leaves)
+    # Few large batches cost less than many small ones; wide ones would take much memory.
+    batch_rows = min(batch_rows, max(_LEAST_ROWS, _BATCH_VALUES // max(1, len(columns))))
     for group, first_position in _row_groups(file.metadata, byte_range):
         metadata = file.metadata.row_group(group)
         if row_group_filter is not None and not row_group_filter(metadata, all_fields):
