@@ -206,7 +206,7 @@ def _sail(warehouse: str) -> Any:
     server.start(background=True)
     host, port = server.listening_address
     session = SparkSession.builder.remote(f"sc://{host}:{port}").getOrCreate()
-    for folder in sorted((Path(warehouse) / "db").iterdir()):
+    for folder in sorted(path for path in (Path(warehouse) / "db").iterdir() if path.is_dir()):
         session.read.format("iceberg").load(str(folder)).createOrReplaceTempView(f"db_{folder.name}")
     return session
 
