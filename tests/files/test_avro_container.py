@@ -27,8 +27,8 @@ CODECS = ("null", "deflate", "snappy", "zstandard")
 
 
 def read_body(data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[int, bytes]:
-    records, blocks = read_blocks(data, header, limits)
-    return records, b"".join(blocks)
+    records, body = read_blocks(data, header, limits)
+    return records, bytes(body)
 
 
 def _records(count: int, size: int = 10) -> list[bytes]:

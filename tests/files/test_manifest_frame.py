@@ -17,8 +17,8 @@ from polars.testing import assert_frame_equal
 
 from floeberg.errors import ManifestCorrupt
 from floeberg.files import frame as frame_module
-from floeberg.files.avro_container import read_blocks, read_header, write_container
-from floeberg.files.frame import COLUMN_NAMES, decode_manifest, inherit, manifest_frame, stored_partition_type
+from floeberg.files.avro_container import read_block_groups, read_blocks, read_header, write_container
+from floeberg.files.frame import COLUMN_NAMES, METRICS, decode_manifest, inherit, manifest_frame, stored_partition_type
 from floeberg.files.manifest import write_manifest
 from floeberg.spec.data_file import ManifestContent, ManifestFile
 from floeberg.spec.types import DATE, INT, LONG, STRING, TIMESTAMP, UNKNOWN, DecimalType, NestedField, StructType
@@ -244,14 +244,15 @@ def test_a_manifest_decoded_in_parts_is_the_same(path: Path, at_once: int, monke
     whole = decode_manifest(data)
     heights: list[int] = []
 
-    def shape(entries: pl.DataFrame) -> pl.DataFrame:
-        heights.append(entries.height)
-        return entries.with_columns(paths=pl.col("file_path").str.len_bytes())
+    def of_metrics(maps: pl.DataFrame) -> pl.DataFrame:
+        assert set(maps.columns) == METRICS
+        heights.append(maps.height)
+        return maps.with_columns(bounds=pl.col("lower_bounds").list.len())
 
     monkeypatch.setattr(frame_module, "_BYTES_AT_ONCE", at_once)
-    parts = decode_manifest(data, shape=shape)
-    assert_frame_equal(parts.drop("paths"), whole)
-    assert parts["paths"].to_list() == whole["file_path"].str.len_bytes().to_list()
+    parts = decode_manifest(data, of_metrics=of_metrics)
+    assert_frame_equal(parts.drop("bounds"), whole)
+    assert parts["bounds"].to_list() == whole["lower_bounds"].list.len().to_list()
     assert sum(heights) == whole.height
     assert at_once > 1 or heights == [1] * whole.height
 
@@ -261,11 +262,11 @@ def test_damage_behind_the_first_part_of_a_manifest_is_found(monkeypatch: pytest
     data = max((_one_record_a_block(path.read_bytes()) for path in MANIFESTS), key=_records)
     header = read_header(data)
     schema = header.metadata["avro.schema"]
-    records, blocks = read_blocks(data, header)
-    assert records > 1
+    blocks = [bytes(block) for _, block in read_block_groups(data, header, at_once=1)]
+    assert len(blocks) == _records(data) > 1
     monkeypatch.setattr(frame_module, "_BYTES_AT_ONCE", 1)
-    for place in range(records):
-        damaged = [(1, bytes(block) + b"\x00" * (number == place)) for number, block in enumerate(blocks)]
+    for place in range(len(blocks)):
+        damaged = [(1, block + b"\x00" * (number == place)) for number, block in enumerate(blocks)]
         with pytest.raises(ManifestCorrupt):
             decode_manifest(write_container(schema, damaged, metadata={}, codec="null"))
 

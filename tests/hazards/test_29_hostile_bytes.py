@@ -26,8 +26,8 @@ from golden_files import GOLDEN
 
 
 def read_body(data: bytes, header: Header) -> tuple[int, bytes]:
-    records, blocks = read_blocks(data, header)
-    return records, b"".join(blocks)
+    records, body = read_blocks(data, header)
+    return records, bytes(body)
 
 
 def _uncompressed(path: Path) -> bytes:

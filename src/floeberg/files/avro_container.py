@@ -109,31 +109,29 @@ def read_header(data: bytes, limits: DecodeLimits = DEFAULT_LIMITS) -> Header:
     return Header(metadata, data[offset : offset + SYNC_BYTES], offset + SYNC_BYTES)
 
 
-def read_blocks(
-    data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS
-) -> tuple[int, list[bytes | memoryview]]:
-    """How many records there are, and their bytes, block by block, decompressed. Raises ManifestCorrupt, LimitExceeded."""
+def read_blocks(data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS) -> tuple[int, bytearray]:
+    """How many records there are, and their bytes, those of all blocks. Raises ManifestCorrupt, LimitExceeded."""
     (everything,) = read_block_groups(data, header, limits, at_once=limits.max_decoded_bytes + 1)
     return everything
 
 
 def read_block_groups(
     data: bytes, header: Header, limits: DecodeLimits = DEFAULT_LIMITS, *, at_once: int
-) -> Iterator[tuple[int, list[bytes | memoryview]]]:
+) -> Iterator[tuple[int, bytearray]]:
     """`read_blocks`, in groups of blocks that hold `at_once` bytes together; one group at least, if of no records."""
     blocks = _blocks(data, header)
     first = next(blocks, None)
     if first is None:
-        yield 0, []
+        yield 0, bytearray()
         return
     inflater = _Inflater(header.codec, limits, limits.output_bytes(len(data)), chain((first,), blocks))
     taking_turns = _TAKING_TURNS if len(first[1]) < _SMALL_BLOCK_BYTES else nullcontext()
     while True:
         with taking_turns:
-            records, group = inflater.group(at_once)
-        if not group:
+            records, body = inflater.group(at_once)
+        if not records:
             return
-        yield records, group
+        yield records, body
 
 
 @dataclass(slots=True)
@@ -147,9 +145,9 @@ class _Inflater:
     records: int = 0
     held: int = 0
 
-    def group(self, at_once: int) -> tuple[int, list[bytes | memoryview]]:
-        """The next blocks, with how many records are in them."""
-        group: list[bytes | memoryview] = []
+    def group(self, at_once: int) -> tuple[int, bytearray]:
+        """What is in the next blocks, and how many records that is."""
+        body = bytearray()
         limits, records, enough = self.limits, self.records, self.held + at_once
         for count, block in self.blocks:
             try:
@@ -162,10 +160,10 @@ class _Inflater:
                 raise ManifestCorrupt(f"an Avro block of {len(plain)} bytes claims {count} records", records=count)
             if self.held > limits.max_decoded_bytes:
                 raise LimitExceeded(f"the Avro blocks hold more than {limits.max_decoded_bytes} bytes")
-            group.append(plain)
+            body += plain
             if self.held >= enough:
                 break
-        return self.records - records, group
+        return self.records - records, body
 
 
 def _blocks(data: bytes, header: Header) -> Iterator[tuple[int, memoryview]]:

@@ -1,13 +1,13 @@
 """Avro records to columns: polars where it can, fastavro otherwise, with the same result.
 
-Both read a container built here: the joined blocks of the file behind a plain schema of the same shape, and one
+Both read a container built here: the records of some blocks of the file behind a plain schema of the same shape, and one
 sentinel record behind the last, which proves that the records end where the block counts say.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -64,17 +64,17 @@ def plan_decoding(columns: Mapping[str, WireType]) -> DecodePlan:
 
 
 def decode_columns(
-    blocks: Sequence[bytes | memoryview],
+    body: bytes | bytearray,
     records: int,
     plan: DecodePlan,
     *,
     select: Collection[str] | None = None,
     decoder: Decoder = "auto",
 ) -> dict[str, pl.Series]:
-    """The records of all blocks as columns of physical values, one for each name whose type takes bytes. Raises
+    """The records as columns of physical values, one for each name whose type takes bytes. Raises
     ManifestCorrupt."""
     wanted = {code: name for code, name in plan.codes.items() if select is None or name in select}
-    data = _container(blocks, records, plan)
+    data = _container(body, records, plan)
     frame: pl.DataFrame | None = None
     if decoder != "fastavro":
         try:
@@ -85,7 +85,8 @@ def decode_columns(
     if frame is None:
         frame = _by_fastavro(data, plan, wanted)
     _check_sentinel(frame, records, plan)
-    return {wanted[series.name]: series.alias(wanted[series.name]) for series in frame.head(records).get_columns()}
+    frame.columns = [wanted[code] for code in frame.columns]
+    return {series.name: series for series in frame.head(records).get_columns()}
 
 
 def physical_dtype(wire: WireType, *, top: bool = True) -> pl.DataType:
@@ -105,12 +106,12 @@ def physical_dtype(wire: WireType, *, top: bool = True) -> pl.DataType:
     return _SCALARS[wire.kind]()
 
 
-def _container(blocks: Sequence[bytes | memoryview], records: int, plan: DecodePlan) -> bytes:
+def _container(body: bytes | bytearray, records: int, plan: DecodePlan) -> bytes:
     """One block of all the records. Some writers make a block of each record, which no decoder is fast on."""
     schema, tail = plan.schema_json, plan.sentinel
     head = MAGIC + b"\x02\x16avro.schema" + encode_long(len(schema)) + schema + b"\x00" + _SYNC
-    block = encode_long(records + 1) + encode_long(sum(map(len, blocks)) + len(tail))
-    return b"".join((head, block, *blocks, tail, _SYNC))
+    block = encode_long(records + 1) + encode_long(len(body) + len(tail))
+    return b"".join((head, block, body, tail, _SYNC))
 
 
 def _by_fastavro(data: bytes, plan: DecodePlan, wanted: Mapping[str, str]) -> pl.DataFrame:

@@ -8,6 +8,7 @@ import zlib
 from typing import Final
 
 import cramjam
+from isal import isal_zlib
 
 if sys.version_info >= (3, 14):  # pragma: no cover
     from compression import zstd
@@ -22,6 +23,7 @@ ZSTD_WINDOW_LOG_MAX: Final = 27
 GZIP: Final = 31
 """The window bits by which zlib knows gzip members."""
 
+_INFLATE_ERROR: Final[type[Exception]] = isal_zlib.error  # type: ignore[assignment]  # its stub says an instance
 _CHECKSUM_REST: Final = 4
 """Some Avro writers cut a zlib stream's head off and leave its checksum, or part of it, behind."""
 
@@ -93,10 +95,10 @@ def inflate(data: bytes | memoryview, max_bytes: int, *, window_bits: int) -> by
     held = 0
     rest: bytes | memoryview = data
     while True:
-        unpacker = zlib.decompressobj(window_bits)
+        unpacker = isal_zlib.decompressobj(window_bits)
         try:
             part = unpacker.decompress(rest, max_bytes - held + 1)
-        except zlib.error as error:
+        except _INFLATE_ERROR as error:
             raise CorruptStream(f"not a deflate stream ({error})") from error
         rest = unpacker.unused_data
         if window_bits != GZIP and unpacker.eof and len(rest) <= _CHECKSUM_REST and len(part) <= max_bytes:

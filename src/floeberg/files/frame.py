@@ -6,7 +6,7 @@ partition field id; metrics are lists of (key, value). https://iceberg.apache.or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -19,6 +19,8 @@ from floeberg.files.avro_decode import DecodePlan, Decoder, decode_columns, plan
 from floeberg.files.avro_wire import WireField, WireType, parse_writer_schema
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
 from floeberg.files.manifest_columns import (
+    BOUNDS,
+    COUNTS,
     DATA_FILE_COLUMNS,
     DATA_FILE_ID,
     ENTRY_COLUMNS,
@@ -44,9 +46,10 @@ COLUMN_NAMES: Final = (
     "partition",
     *(column.name for column in DATA_FILE_COLUMNS[3:]),
 )  # fmt: skip
+METRICS: Final = frozenset(column.name for column in DATA_FILE_COLUMNS if column.dtype in (COUNTS, BOUNDS))
 _RANGES: Final = (("status", 2), ("content", 2), ("record_count", 2**63 - 1), ("file_size_in_bytes", 2**63 - 1))
 _CACHED_SCHEMA_BYTES: Final = 256 * 1024
-_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
+_BYTES_AT_ONCE: Final = 512 * 1024
 """Metrics maps take many times their bytes once they are columns: of a large manifest only a part is held in that form."""
 
 _ENTRY_BY_ID, _ENTRY_BY_NAME = matcher(ENTRY_COLUMNS)
@@ -69,40 +72,44 @@ def decode_manifest(
     select: Collection[str] | None = None,
     limits: DecodeLimits = DEFAULT_LIMITS,
     decoder: Decoder = "auto",
-    shape: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
+    of_metrics: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
 ) -> pl.DataFrame:
     """The entries as they stand in the file, without inheritance. Fields that the file's version lacks are null, but
     sequence numbers of a v1 manifest are 0. Without `partition_type` the file's own Avro schema says it.
 
-    `select` names the columns wanted besides `ALWAYS_READ`; `shape` makes of some entries' frame what is kept of it, row
-    by row, before the next entries are decoded. Raises ManifestCorrupt, LimitExceeded, UnsupportedFeature."""
+    `select` names the columns wanted besides `ALWAYS_READ`; `of_metrics` makes of the metrics maps of some entries the
+    columns that are kept of them, row by row, before the next entries are decoded. Raises ManifestCorrupt, LimitExceeded,
+    UnsupportedFeature."""
     header = read_header(data, limits)
     layout = _layout_of(header, limits)
     names = frozenset(COLUMN_NAMES if select is None else {*select, *ALWAYS_READ})
-    frames = []
-    for records, blocks in read_block_groups(data, header, limits, at_once=_BYTES_AT_ONCE):
-        frame = _entries(blocks, records, layout, names, partition_type, decoder)
-        frames.append(frame if shape is None else shape(frame))
-    return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=True)
-
-
-def _entries(
-    blocks: Sequence[bytes | memoryview],
-    records: int,
-    layout: _Layout,
-    names: frozenset[str],
-    partition_type: StructType | None,
-    decoder: Decoder,
-) -> pl.DataFrame:
     wanted = {code for code in layout.plan.columns if code.split(".")[0] in names}
-    raw = decode_columns(blocks, records, layout.plan, select=wanted, decoder=decoder)
-    known = [column for column in (*ENTRY_COLUMNS, *DATA_FILE_COLUMNS) if column.name in names]
-    columns = typed(raw, known, records)
-    _set_defaults(columns, layout, records)
+    maps = [column for column in DATA_FILE_COLUMNS if column.name in names & METRICS]
+    parts: list[pl.DataFrame] = []
+    for records, body in read_block_groups(data, header, limits, at_once=_BYTES_AT_ONCE):
+        found = decode_columns(body, records, layout.plan, select=wanted, decoder=decoder)
+        metrics = pl.DataFrame(list(typed(found, maps, records).values()))
+        metrics = metrics if of_metrics is None else of_metrics(metrics)
+        plain = [series for name, series in found.items() if name not in METRICS]
+        parts.append(pl.DataFrame([*plain, *metrics.get_columns()]))
+    entries = parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
+    return _as_specified(entries, layout, names, partition_type)
+
+
+def _as_specified(
+    entries: pl.DataFrame, layout: _Layout, names: frozenset[str], partition_type: StructType | None
+) -> pl.DataFrame:
+    """The entries with their columns in the order of `COLUMN_NAMES`, typed and checked; others follow as they are."""
+    found = {series.name: series for series in entries.get_columns()}
+    known = [column for column in (*ENTRY_COLUMNS, *DATA_FILE_COLUMNS) if column.name in names - METRICS]
+    columns = {name: series for name, series in found.items() if name not in layout.plan.columns or name in METRICS}
+    columns |= typed(found, known, entries.height)
+    _set_defaults(columns, layout, entries.height)
     _check(columns)
     if "partition" in names:
-        columns["partition"] = _partition(raw, layout, partition_type, records)
-    return pl.DataFrame([columns[name] for name in COLUMN_NAMES if name in names])
+        columns["partition"] = _partition(found, layout, partition_type, entries.height)
+    ordered = [columns.pop(name) for name in COLUMN_NAMES if name in columns]
+    return pl.DataFrame([*ordered, *columns.values()])
 
 
 def inherit(frame: pl.DataFrame, manifest: ManifestFile) -> pl.DataFrame:
@@ -132,11 +139,11 @@ def manifest_frame(
     partition_type: StructType | None = None,
     select: Collection[str] | None = None,
     limits: DecodeLimits = DEFAULT_LIMITS,
-    shape: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
+    of_metrics: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
 ) -> pl.DataFrame:
     """`decode_manifest` and `inherit`, for the manifest that the list describes so. Raises ManifestCorrupt also when
     the manifest holds another kind of files than the list says, or an existing file has no sequence number."""
-    frame = decode_manifest(data, partition_type=partition_type, select=select, limits=limits, shape=shape)
+    frame = decode_manifest(data, partition_type=partition_type, select=select, limits=limits, of_metrics=of_metrics)
     frame = inherit(frame, manifest)
     is_data = frame.get_column("content") == FileContent.DATA
     if not (is_data if manifest.content is ManifestContent.DATA else ~is_data).all():

@@ -45,9 +45,9 @@ def read_manifest_list(
     if (schema := header.metadata.get("avro.schema")) is None:
         raise ManifestCorrupt("the Avro header has no schema")
     plan, summary = (_cached_layout if len(schema) <= _CACHED_SCHEMA_BYTES else _layout)(schema, limits)
-    records, blocks = read_blocks(data, header, limits)
+    records, body = read_blocks(data, header, limits)
     known = {name for name in plan.columns if "." not in name}
-    raw = decode_columns(blocks, records, plan, select=known, decoder=decoder)
+    raw = decode_columns(body, records, plan, select=known, decoder=decoder)
     values = {name: series.to_list() for name, series in typed(raw, MANIFEST_FILE_COLUMNS, records).items()}
     values["partitions"] = _summaries(raw.get("partitions"), summary, records)
     values["content"] = [_content(number) for number in values["content"]]

@@ -5,10 +5,7 @@ https://iceberg.apache.org/spec/#manifests
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
@@ -21,6 +18,7 @@ from floeberg.files.manifest import read_manifest_header
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.metric_columns import ALL_MAPS, METRIC_MAPS, metric_names, with_metric_columns
+from floeberg.scan.read_ahead import ReadAhead
 from floeberg.spec.data_file import ManifestContent, ManifestFile
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.partition_types import partition_type_of
@@ -72,8 +70,7 @@ class ManifestReader:
         self._schema = schema
         self._store_for = store_for
         self._cache = cache
-        self._threads = max(1, threads)
-        self._decoders: ThreadPoolExecutor | None = None
+        self._ahead = ReadAhead(threads)
         self._partition_types: dict[int, StructType] = {}
 
     def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
@@ -139,54 +136,23 @@ class ManifestReader:
             decoded = columns | self._cache.held_columns(key)
         else:
             decoded = columns
-        frame = self._decode(manifest, decoded, partition_type)
-        if self._cache is not None:
-            self._cache.keep(key, frame)
-        return _only(frame, columns)
+
+        def decode(data: bytes) -> pl.DataFrame:
+            frame = _decode(data, manifest, decoded, partition_type)
+            # Kept by the decoder: each thread that works on frames holds memory of its own, and there are few of these.
+            if self._cache is not None:
+                self._cache.keep(key, frame)
+            return _only(frame, columns)
+
+        def read() -> bytes:
+            return self._store_for(manifest.manifest_path).read(manifest.manifest_path)
+
+        return self._ahead.decoded(read, decode)
 
     def in_parallel(self, action: Callable[[ManifestFile], T], manifests: Sequence[ManifestFile]) -> Iterator[T]:
         """The action's results, in the manifests' order, as they are needed: a few are worked on ahead. The first error
         is raised and ends the rest."""
-        if len(manifests) < 2 or self._threads == 1:
-            yield from map(action, manifests)
-            return
-        readers = ThreadPoolExecutor(min(self._threads, len(manifests)), thread_name_prefix="floeberg-read")
-        # Many threads wait for the store; more decoders than processors would only take memory.
-        decoders = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="floeberg-decode")
-        self._decoders = decoders
-        try:
-            ahead: deque[Future[T]] = deque()
-            for manifest in manifests:
-                ahead.append(readers.submit(action, manifest))
-                if len(ahead) > self._threads:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            self._decoders = None
-            readers.shutdown(cancel_futures=True)
-            decoders.shutdown()
-
-    def _decode(self, manifest: ManifestFile, columns: frozenset[str], partition_type: StructType) -> pl.DataFrame:
-        metrics_of = {int(name.rpartition(".")[2]) for name in columns if "." in name}
-        select = {name for name in columns if "." not in name} | (set(METRIC_MAPS) if metrics_of else set())
-        data = self._store_for(manifest.manifest_path).read(manifest.manifest_path)
-
-        def lean(entries: pl.DataFrame) -> pl.DataFrame:
-            return with_metric_columns(entries, metrics_of).drop(
-                [name for name in ALL_MAPS if name in select - columns]
-            )
-
-        def decode() -> pl.DataFrame:
-            try:
-                return manifest_frame(
-                    data, manifest, partition_type=partition_type, select=select - {"spec_id"}, shape=lean
-                )
-            except FormatError as error:
-                raise _naming(manifest.manifest_path, error) from error
-
-        decoders = self._decoders
-        return decode() if decoders is None else decoders.submit(decode).result()
+        return self._ahead.in_order(action, manifests)
 
     def _read_list(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
         path = snapshot.manifest_list
@@ -207,6 +173,23 @@ class ManifestReader:
             partition_spec_id=self._metadata.default_spec_id if spec_id is None else spec_id,
             added_snapshot_id=snapshot.snapshot_id,
         )
+
+
+def _decode(data: bytes, manifest: ManifestFile, columns: frozenset[str], partition_type: StructType) -> pl.DataFrame:
+    metrics_of = {int(name.rpartition(".")[2]) for name in columns if "." in name}
+    select = {name for name in columns if "." not in name} | (set(METRIC_MAPS) if metrics_of else set())
+    unwanted = select - columns
+
+    def of_metrics(maps: pl.DataFrame) -> pl.DataFrame:
+        found = with_metric_columns(maps, metrics_of).get_columns()
+        return pl.DataFrame([column for column in found if column.name not in unwanted])
+
+    try:
+        return manifest_frame(
+            data, manifest, partition_type=partition_type, select=select - {"spec_id"}, of_metrics=of_metrics
+        )
+    except FormatError as error:
+        raise _naming(manifest.manifest_path, error) from error
 
 
 def _naming(path: str, error: FormatError) -> FormatError:
@@ -235,4 +218,4 @@ def _has_unknown(partition_type: StructType) -> bool:
 
 def _only(frame: pl.DataFrame, columns: frozenset[str]) -> pl.DataFrame:
     """The columns that were asked for, in one order: a cached frame may hold more, and frames of a plan are joined."""
-    return frame.select(sorted(columns))
+    return pl.DataFrame([frame.get_column(name) for name in sorted(columns)])

@@ -12,6 +12,8 @@ import polars as pl
 NULL_COUNTS: Final = "null_value_counts"
 METRIC_MAPS: Final = ("value_counts", NULL_COUNTS, "nan_value_counts", "lower_bounds", "upper_bounds")
 ALL_MAPS: Final = ("column_sizes", *METRIC_MAPS)
+_AS_IT_IS: Final = pl.CompatLevel.newest()
+"""Arrow of the layout that polars has, so that nothing is copied on the way."""
 
 
 def metric_name(metric: str, field_id: int) -> str:
@@ -29,38 +31,30 @@ def with_metric_columns(frame: pl.DataFrame, field_ids: Iterable[int]) -> pl.Dat
     wanted = sorted(field_ids)
     if not wanted:
         return frame
-    lengths = frame.select(pl.col(metric).list.len().fill_null(0) for metric in METRIC_MAPS)
-    columns: list[pl.Series] = []
-    for metric in METRIC_MAPS:
-        columns += _values_of(frame, metric, lengths.get_column(metric).to_numpy(), wanted)
-    return frame.hstack(columns)
+    return frame.hstack([column for metric in METRIC_MAPS for column in _values_of(frame.get_column(metric), wanted)])
 
 
-def _values_of(
-    frame: pl.DataFrame, metric: str, lengths: npt.NDArray[np.uint32], field_ids: list[int]
-) -> list[pl.Series]:
-    names = {field_id: metric_name(metric, field_id) for field_id in field_ids}
-    if not lengths.any():
-        dtype = pl.Binary if metric.endswith("bounds") else pl.Int64
-        return [pl.Series(name, [None], dtype=dtype).new_from_index(0, frame.height) for name in names.values()]
-    pairs = frame.select(pl.col(metric).explode(empty_as_null=False, keep_nulls=False)).unnest(metric)
-    keys = pairs.get_column("key").to_numpy()
-    places = {field_id: _places(keys, lengths, field_id) for field_id in field_ids}
-    return pairs.select(
-        pl.col("value").gather(pl.Series(places[field_id])).alias(name)
-        if places[field_id].min(initial=0) >= 0
-        else pl.col("value").gather(pl.Series(places[field_id]).replace(-1, None)).alias(name)
-        for field_id, name in names.items()
-    ).get_columns()
+def _values_of(maps: pl.Series, field_ids: list[int]) -> list[pl.Series]:
+    """A metric of some fields. The pairs are looked at where they lie: as Arrow they are not copied."""
+    names = {field_id: metric_name(maps.name, field_id) for field_id in field_ids}
+    lists = maps.to_arrow(compat_level=_AS_IT_IS)
+    offsets = lists.offsets.to_numpy()
+    if not len(maps) or offsets[0] == offsets[-1]:
+        dtype = pl.Binary if maps.name.endswith("bounds") else pl.Int64
+        return [pl.Series(name, [None], dtype=dtype).new_from_index(0, len(maps)) for name in names.values()]
+    keys, values = lists.values.flatten()
+    found = {field_id: _places(keys.to_numpy(), offsets, field_id) for field_id in field_ids}
+    pairs = pl.Series(values)
+    return [pairs[found[field_id]].alias(name) for field_id, name in names.items()]
 
 
-def _places(keys: npt.NDArray[np.int32], lengths: npt.NDArray[np.uint32], field_id: int) -> npt.NDArray[np.int64]:
-    """Where each row's value of the field is among the pairs of all rows; -1 where it has none."""
-    starts: npt.NDArray[np.int64] = np.cumsum(lengths, dtype=np.int64) - lengths
-    found = np.flatnonzero(keys == field_id)
-    if len(found) == len(lengths) and (found >= starts).all() and (found < starts + lengths).all():
-        return found  # each row has it once, as is common
-    places = np.full(len(lengths), -1, dtype=np.int64)
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    places[rows[found]] = found  # of a key that stands twice the last value counts, as in a dict
-    return places
+def _places(keys: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64], field_id: int) -> pl.Series:
+    """Where each row's value of the field is among the pairs of all rows; null where it has none."""
+    starts, ends = offsets[:-1], offsets[1:]
+    found = np.flatnonzero(keys[offsets[0] : offsets[-1]] == field_id) + offsets[0]
+    if len(found) == len(starts) and (found >= starts).all() and (found < ends).all():
+        return pl.Series(found.astype(np.uint32))  # each row has it once, as is common
+    places = np.full(len(starts), -1, dtype=np.int64)
+    rows = np.repeat(np.arange(len(starts)), ends - starts)
+    places[rows[found - offsets[0]]] = found  # of a key that stands twice the last value counts, as in a dict
+    return pl.Series(places).replace(-1, None).cast(pl.UInt32)

@@ -33,7 +33,7 @@ from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema
 
 LIVE: Final = pl.col("status") != EntryStatus.DELETED
-FILES_AT_ONCE: Final = 8_192
+FILES_AT_ONCE: Final = 4_096
 _NO_INDEX: Final = (pl.col("content") != FileContent.DATA) | (pl.col("file_format") != FileFormat.PUFFIN)
 """Some writers track indexes, in Puffin files, as if they were data; no rows are in them."""
 
