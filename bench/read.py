@@ -1,4 +1,4 @@
-"""Rows per second of the Arrow engine, beside PyIceberg and DuckDB (and pyiceberg-core, given its interpreter).
+"""Rows per second of the Arrow engine, beside PyIceberg, DuckDB and pyiceberg-core (when `make interop-peers` made its home).
 
     python -m bench.read [--rows N] [--files N] [--repeat N] [--core-python PATH] [--folder DIR]
 
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 NARROW = ["id", "price"]
+CORE_PYTHON = ".cache/peers/core/bin/python"
 
 
 def main() -> None:
@@ -124,11 +125,14 @@ def _duckdb(table: str, columns: list[str] | None) -> Callable[[], int]:
 
 def _pyiceberg_core(table: str, columns: list[str] | None) -> Callable[[], int]:
     from datafusion import SessionContext
-    from pyiceberg.table import StaticTable
+    from pyiceberg_core.datafusion import IcebergDataFusionTable
 
     def read() -> int:
         context = SessionContext()
-        context.register_table("t", StaticTable.from_metadata(table))
+        found = IcebergDataFusionTable(
+            identifier=["db", "t"], metadata_location=f"file://{table}", file_io_properties={}
+        )
+        context.register_table("t", found)
         return int(context.sql(f"SELECT {', '.join(columns or ['*'])} FROM t").to_arrow_table().num_rows)
 
     return read
@@ -148,7 +152,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--files", type=int, default=6)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--timeout", type=int, default=120, help="seconds for a library and a table")
-    parser.add_argument("--core-python", help="an interpreter that has pyiceberg-core, pyiceberg and datafusion")
+    parser.add_argument("--core-python", default=CORE_PYTHON if Path(CORE_PYTHON).exists() else None,
+                        help="an interpreter that has pyiceberg-core and datafusion")  # fmt: skip
     parser.add_argument("--folder", default=str(Path(tempfile.gettempdir()) / "floeberg-bench"))
     parser.add_argument("--worker", choices=sorted(READERS), help=argparse.SUPPRESS)
     parser.add_argument("--table", help=argparse.SUPPRESS)

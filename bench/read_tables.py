@@ -38,11 +38,12 @@ def make_tables(folder: Path, *, rows: int, files: int) -> dict[str, Path]:
         done = root / f"{kind}.done"
         if not done.exists():
             root.mkdir(parents=True, exist_ok=True)
-            lake = catalog("bench", warehouse=str(root), properties={"local.fsync": "false"})
+            # As a URI: pyiceberg-core opens no other paths.
+            lake = catalog("bench", warehouse=root.absolute().as_uri(), properties={"local.fsync": "false"})
             lake.create_namespace("db", if_not_exists=True)
             lake.drop_table(f"db.{kind}", purge=True, if_exists=True)
             done.write_text(str(_make(lake, kind, rows, files).metadata_location))
-        made[kind] = Path(done.read_text())
+        made[kind] = Path(done.read_text().removeprefix("file://"))
     return made
 
 

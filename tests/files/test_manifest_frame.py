@@ -249,7 +249,7 @@ def test_a_manifest_decoded_in_parts_is_the_same(path: Path, at_once: int, monke
         heights.append(maps.height)
         return maps.with_columns(bounds=pl.col("lower_bounds").list.len())
 
-    monkeypatch.setattr(frame_module, "_BYTES_AT_ONCE", at_once)
+    monkeypatch.setattr(frame_module, "_METRICS_BYTES_AT_ONCE", at_once)
     parts = decode_manifest(data, of_metrics=of_metrics)
     assert_frame_equal(parts.drop("bounds"), whole)
     assert parts["bounds"].to_list() == whole["lower_bounds"].list.len().to_list()
@@ -264,7 +264,7 @@ def test_damage_behind_the_first_part_of_a_manifest_is_found(monkeypatch: pytest
     schema = header.metadata["avro.schema"]
     blocks = [bytes(block) for _, block in read_block_groups(data, header, at_once=1)]
     assert len(blocks) == _records(data) > 1
-    monkeypatch.setattr(frame_module, "_BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(frame_module, "_METRICS_BYTES_AT_ONCE", 1)
     for place in range(len(blocks)):
         damaged = [(1, block + b"\x00" * (number == place)) for number, block in enumerate(blocks)]
         with pytest.raises(ManifestCorrupt):

@@ -52,6 +52,8 @@ class Header:
 
 def read_long(data: bytes | memoryview, offset: int) -> tuple[int, int]:
     """A zigzag varint and the offset behind it. Raises ManifestCorrupt."""
+    if offset < len(data) and (byte := data[offset]) < 0x80:
+        return (byte >> 1) ^ -(byte & 1), offset + 1
     value = shift = 0
     while True:
         if offset >= len(data):
@@ -148,22 +150,23 @@ class _Inflater:
     def group(self, at_once: int) -> tuple[int, bytearray]:
         """What is in the next blocks, and how many records that is."""
         body = bytearray()
-        limits, records, enough = self.limits, self.records, self.held + at_once
+        limits, codec, records, may_hold = self.limits, self.codec, 0, self.may_hold - self.held
         for count, block in self.blocks:
             try:
-                plain = decompress_avro_block(self.codec, block, self.may_hold - self.held)
+                plain = decompress_avro_block(codec, block, may_hold - len(body))
             except CorruptStream as error:
                 raise ManifestCorrupt(f"an Avro block cannot be decompressed: {error}") from error
-            self.held += len(plain)
-            self.records += count
-            if count > len(plain) or self.records > limits.max_records:
+            records += count
+            if count > len(plain) or self.records + records > limits.max_records:
                 raise ManifestCorrupt(f"an Avro block of {len(plain)} bytes claims {count} records", records=count)
-            if self.held > limits.max_decoded_bytes:
-                raise LimitExceeded(f"the Avro blocks hold more than {limits.max_decoded_bytes} bytes")
             body += plain
-            if self.held >= enough:
+            if len(body) >= at_once or self.held + len(body) > limits.max_decoded_bytes:
                 break
-        return self.records - records, body
+        self.records += records
+        self.held += len(body)
+        if self.held > limits.max_decoded_bytes:
+            raise LimitExceeded(f"the Avro blocks hold more than {limits.max_decoded_bytes} bytes")
+        return records, body
 
 
 def _blocks(data: bytes, header: Header) -> Iterator[tuple[int, memoryview]]:

@@ -8,7 +8,7 @@ import zlib
 from typing import Final
 
 import cramjam
-from isal import isal_zlib
+import deflate
 
 if sys.version_info >= (3, 14):  # pragma: no cover
     from compression import zstd
@@ -23,7 +23,8 @@ ZSTD_WINDOW_LOG_MAX: Final = 27
 GZIP: Final = 31
 """The window bits by which zlib knows gzip members."""
 
-_INFLATE_ERROR: Final[type[Exception]] = isal_zlib.error  # type: ignore[assignment]  # its stub says an instance
+_LIKELY_RATIO: Final = 16
+_LIKELY_BYTES: Final = 16 * 1024
 _CHECKSUM_REST: Final = 4
 """Some Avro writers cut a zlib stream's head off and leave its checksum, or part of it, behind."""
 
@@ -57,13 +58,13 @@ def avro_codec(name: str) -> str:
     return codec
 
 
-def decompress_avro_block(codec: str, data: bytes | memoryview, max_bytes: int) -> bytes | memoryview:
+def decompress_avro_block(codec: str, data: bytes | memoryview, max_bytes: int) -> bytes | bytearray | memoryview:
     """One Avro block's bytes. Raises LimitExceeded, CorruptStream, UnsupportedFeature."""
     match codec:
         case "null":
             return data
         case "deflate":
-            return inflate(data, max_bytes, window_bits=-15)
+            return inflate_block(data, max_bytes)
         case "snappy":
             return _unsnap(data, max_bytes)
         case "zstandard":
@@ -89,28 +90,38 @@ def compress_avro_block(codec: str, data: bytes, level: int | None = None) -> by
     raise InvalidInput(f"cannot write Avro codec {codec!r}; use null, deflate, snappy or zstandard", codec=codec)
 
 
+def inflate_block(data: bytes | memoryview, max_bytes: int) -> bytes | bytearray:
+    """One stream of raw deflate, by a library that takes half of zlib's time where manifests have a stream for each of
+    their records. It wants to know what room to give; what does not fit, or is damaged, zlib looks into."""
+    room = min(max_bytes, max(_LIKELY_BYTES, _LIKELY_RATIO * len(data)))
+    try:
+        return deflate.deflate_decompress(data, room)
+    except deflate.DeflateError:
+        return inflate(data, max_bytes, window_bits=-15)
+
+
 def inflate(data: bytes | memoryview, max_bytes: int, *, window_bits: int) -> bytes:
     """One stream of raw deflate (-15) or zlib (15), or one gzip member after another (31)."""
     parts: list[bytes] = []
     held = 0
     rest: bytes | memoryview = data
     while True:
-        unpacker = isal_zlib.decompressobj(window_bits)
+        unpacker = zlib.decompressobj(window_bits)
         try:
             part = unpacker.decompress(rest, max_bytes - held + 1)
-        except _INFLATE_ERROR as error:
+        except zlib.error as error:
             raise CorruptStream(f"not a deflate stream ({error})") from error
-        rest = unpacker.unused_data
-        if window_bits != GZIP and unpacker.eof and len(rest) <= _CHECKSUM_REST and len(part) <= max_bytes:
-            return part  # what nearly every call comes to: some manifests have a stream for each of their records
+        parts.append(part)
         held += len(part)
+        rest = unpacker.unused_data
         if held > max_bytes:
             raise _too_large(max_bytes)
         if not unpacker.eof:
             raise CorruptStream("the deflate stream ends before its end")
         if window_bits != GZIP:
-            raise CorruptStream("bytes follow the end of the deflate stream")
-        parts.append(part)
+            if len(rest) > _CHECKSUM_REST:
+                raise CorruptStream("bytes follow the end of the deflate stream")
+            return part
         if not rest:
             return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -50,7 +50,9 @@ METRICS: Final = frozenset(column.name for column in DATA_FILE_COLUMNS if column
 _RANGES: Final = (("status", 2), ("content", 2), ("record_count", 2**63 - 1), ("file_size_in_bytes", 2**63 - 1))
 _CACHED_SCHEMA_BYTES: Final = 256 * 1024
 _BYTES_AT_ONCE: Final = 512 * 1024
-"""Metrics maps take many times their bytes once they are columns: of a large manifest only a part is held in that form."""
+_METRICS_BYTES_AT_ONCE: Final = 768 * 1024
+"""How much of a manifest is held as columns at a time. Metrics maps take many times their bytes in that form, until what is
+wanted is taken out of them; to take it out costs something for each part, so that these parts are larger."""
 
 _ENTRY_BY_ID, _ENTRY_BY_NAME = matcher(ENTRY_COLUMNS)
 _FILE_BY_ID, _FILE_BY_NAME = matcher(DATA_FILE_COLUMNS)
@@ -85,8 +87,9 @@ def decode_manifest(
     names = frozenset(COLUMN_NAMES if select is None else {*select, *ALWAYS_READ})
     wanted = {code for code in layout.plan.columns if code.split(".")[0] in names}
     maps = [column for column in DATA_FILE_COLUMNS if column.name in names & METRICS]
+    at_once = _METRICS_BYTES_AT_ONCE if maps else _BYTES_AT_ONCE
     parts: list[pl.DataFrame] = []
-    for records, body in read_block_groups(data, header, limits, at_once=_BYTES_AT_ONCE):
+    for records, body in read_block_groups(data, header, limits, at_once=at_once):
         found = decode_columns(body, records, layout.plan, select=wanted, decoder=decoder)
         metrics = pl.DataFrame(list(typed(found, maps, records).values()))
         metrics = metrics if of_metrics is None else of_metrics(metrics)
