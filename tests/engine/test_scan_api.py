@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -11,7 +12,7 @@ import pytest
 
 from floeberg.api.catalog import catalog
 from floeberg.api.table import Table
-from floeberg.errors import InvalidInput, RefNotFound, SnapshotNotFound
+from floeberg.errors import DataFileCorrupt, InvalidInput, RefNotFound, SnapshotNotFound
 from floeberg.expr.build import col
 
 
@@ -181,3 +182,21 @@ def test_batches_have_no_more_rows_than_asked_for(table: Table) -> None:
     reader = table.scan(options={"batch-rows": "4"}).to_batches()
     assert isinstance(reader, pa.RecordBatchReader)
     assert max(batch.num_rows for batch in reader) <= 4
+
+
+def test_a_changed_value_is_an_error_unless_checksums_are_not_to_be_verified(tmp_path: Path) -> None:
+    lake = catalog("lake", warehouse=str(tmp_path), properties={"local.fsync": "false"})
+    lake.create_namespace("db")
+    plain = {"write.parquet.compression-codec": "uncompressed", "write.parquet.dict-size-bytes": "1"}
+    table = lake.create_table("db.t", "id bigint", properties=plain)
+    table.append(pa.table({"id": [0x1122334455667788] * 4 + [5]}))
+    (file,) = tmp_path.rglob("*.parquet")
+    content = file.read_bytes()
+    stored = (5).to_bytes(8, "little")
+    page = content.index((0x1122334455667788).to_bytes(8, "little"))
+    place = content.index(stored, page)
+    file.write_bytes(content[:place] + b"\x07" + content[place + 1 :])
+    with pytest.raises(DataFileCorrupt, match=file.name):
+        table.scan().to_arrow()
+    found = table.scan(options={"verify-checksums": "false"}).to_arrow()
+    assert found["id"].to_pylist()[-1] == 7

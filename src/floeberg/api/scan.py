@@ -35,6 +35,7 @@ IGNORE_SCHEME: Final = "match-delete-paths-without-scheme"
 BY_NAME: Final = "match-columns-by-name"
 BATCH_ROWS: Final = "batch-rows"
 THREADS: Final = "threads"
+VERIFY_CHECKSUMS: Final = "verify-checksums"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -45,12 +46,14 @@ class ScanOptions:
     `match-delete-paths-without-scheme` (false): position deletes match data files by path alone, whatever the scheme and
     host, and those without a path are ignored. `match-columns-by-name` (false): files without field ids are read by name,
     where the table has no name mapping. `batch-rows`: rows in a batch at most. `threads`: files that are read at a time.
+    `verify-checksums` (true): those of Parquet pages, which costs some percent and finds bytes that changed on their way.
     """
 
     ignore_scheme: bool = False
     by_name: bool = False
     batch_rows: int = DEFAULT_BATCH_ROWS
     threads: int = DEFAULT_THREADS
+    verify_checksums: bool = True
 
     @staticmethod
     def of(options: Mapping[str, str] | None) -> ScanOptions:
@@ -61,9 +64,10 @@ class ScanOptions:
             by_name=_flag(given.pop(BY_NAME, None), BY_NAME),
             batch_rows=_positive(given.pop(BATCH_ROWS, None), DEFAULT_BATCH_ROWS, BATCH_ROWS),
             threads=_positive(given.pop(THREADS, None), DEFAULT_THREADS, THREADS),
+            verify_checksums=_flag(given.pop(VERIFY_CHECKSUMS, "true"), VERIFY_CHECKSUMS),
         )
         if given:
-            known = ", ".join((IGNORE_SCHEME, BY_NAME, BATCH_ROWS, THREADS))
+            known = ", ".join((IGNORE_SCHEME, BY_NAME, BATCH_ROWS, THREADS, VERIFY_CHECKSUMS))
             raise InvalidInput(f"unknown read option {min(given)!r:.60}; known are {known}")
         return parsed
 
@@ -84,7 +88,7 @@ class ScanSource:
             delete_cache=self.caches.deletes,
             ignore_scheme=options.ignore_scheme,
             by_name=options.by_name,
-            options=ReadOptions(batch_rows=options.batch_rows),
+            options=ReadOptions(batch_rows=options.batch_rows, verify_checksums=options.verify_checksums),
         )
 
 

@@ -18,10 +18,12 @@ from floeberg.spec.schema import Schema
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How a file is read: rows in a batch at most, and whether its columns are decoded in several threads."""
+    """How a file is read: rows in a batch at most, whether its columns are decoded in several threads, and whether the
+    checksums of Parquet pages are verified."""
 
     batch_rows: int = DEFAULT_BATCH_ROWS
     use_threads: bool = True
+    verify_checksums: bool = True
 
 
 DEFAULT_OPTIONS: Final = ReadOptions()
@@ -64,6 +66,7 @@ def read_file(
                 byte_range=byte_range,
                 batch_rows=options.batch_rows,
                 use_threads=options.use_threads,
+                verify_checksums=options.verify_checksums,
             )
         case FileFormat.ORC | FileFormat.AVRO:
             read = read_orc if file.file_format is FileFormat.ORC else read_avro

@@ -36,7 +36,14 @@ class FileBatch:
     batch: pa.RecordBatch
 
 
-def open_parquet(store: Store, location: str, *, size_bytes: int | None = None, wants_ns: bool = False) -> Any:
+def open_parquet(
+    store: Store,
+    location: str,
+    *,
+    size_bytes: int | None = None,
+    wants_ns: bool = False,
+    verify_checksums: bool = True,
+) -> Any:
     """The file, its footer read. Raises FileNotFound, DataFileCorrupt, and UnsupportedFeature when it is encrypted."""
     source = open_source(store, location, size_bytes=size_bytes)
     with reading(location):
@@ -47,7 +54,7 @@ def open_parquet(store: Store, location: str, *, size_bytes: int | None = None, 
                 coerce_int96_timestamp_unit="ns" if wants_ns else "us",
                 schema_depth_limit=4 * MAX_SCHEMA_DEPTH,
                 arrow_extensions_enabled=False,
-                page_checksum_verification=True,
+                page_checksum_verification=verify_checksums,
             )
         except OSError as error:
             if "encrypted" in str(error):
@@ -69,6 +76,7 @@ def read_parquet(
     byte_range: tuple[int, int] | None = None,
     batch_rows: int = DEFAULT_BATCH_ROWS,
     use_threads: bool = True,
+    verify_checksums: bool = True,
 ) -> Iterator[FileBatch]:
     """The rows of a file in its order, projected to a schema.
 
@@ -76,7 +84,7 @@ def read_parquet(
     Raises DataFileCorrupt for bytes that are not what they should be, and for columns that cannot be read as asked.
     """
     wants_ns = any(isinstance(f.type, (TimestampNsType, TimestamptzNsType)) for f, _ in walk_fields(schema.fields))
-    file = open_parquet(store, location, size_bytes=size_bytes, wants_ns=wants_ns)
+    file = open_parquet(store, location, size_bytes=size_bytes, wants_ns=wants_ns, verify_checksums=verify_checksums)
     with reading(location):
         all_fields = resolve_ids(
             file_fields(file.schema_arrow, location=location), location=location, name_mapping=name_mapping
@@ -93,7 +101,10 @@ def read_parquet(
         position = first_position
         with reading(location):
             batches = file.reader.iter_batches(
-                batch_rows, row_groups=[group], column_indices=columns, use_threads=use_threads
+                _even(metadata.num_rows, batch_rows),
+                row_groups=[group],
+                column_indices=columns,
+                use_threads=use_threads,
             )
         for batch in _guarded(batches, location):
             yield FileBatch(position, projection.apply(batch))
@@ -104,6 +115,11 @@ def read_parquet(
                 f"{metadata.num_rows}, so that row positions in it are not certain",
                 location=location,
             )
+
+
+def _even(rows: int, batch_rows: int) -> int:
+    """Rows in a batch, of batches of one size: the decoder takes room for a whole one, and copies what fills less of it."""
+    return max(1, -(-rows // max(1, -(-rows // batch_rows))))
 
 
 def _guarded(batches: Iterator[pa.RecordBatch], location: str) -> Iterator[pa.RecordBatch]:
