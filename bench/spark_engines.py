@@ -14,9 +14,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -46,11 +48,14 @@ class Answer:
 
 @dataclass(slots=True)
 class Engine:
-    """An engine's process; `run` asks it, in turn with the others."""
+    """An engine's process; `run` asks it, in turn with the others. One that gives no answer is ended, and begun anew for the
+    next question."""
 
     name: str
     warehouse: Path
+    patience_seconds: float = 300.0
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
+    _answers: SimpleQueue[str | None] = field(default_factory=SimpleQueue, init=False)
 
     def __enter__(self) -> Self:
         python = PEERS / ("sail" if self.name == "sail" else "spark41") / "bin" / "python"
@@ -72,6 +77,8 @@ class Engine:
             env=environment,
             stderr=subprocess.DEVNULL,
         )
+        self._answers = SimpleQueue()
+        threading.Thread(target=_listen, args=(self._process, self._answers), daemon=True).start()
         self._answer()
         return self
 
@@ -80,11 +87,14 @@ class Engine:
     ) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(timeout=60)
+        if self._process.poll() is None:
+            self._process.stdin.close()
+            self._process.wait(timeout=60)
 
     def run(self, statement: str) -> Answer:
         """Runs a statement and takes all its rows. Raises RuntimeError with the engine's own message."""
+        if self._process is None or self._process.poll() is not None:
+            self.__enter__()
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(statement) + "\n")
@@ -96,12 +106,25 @@ class Engine:
 
     def _answer(self) -> dict[str, Any]:
         assert self._process is not None
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            if line.startswith("ANSWER "):
-                answer: dict[str, Any] = json.loads(line.removeprefix("ANSWER "))
-                return answer
-        raise RuntimeError(f"{self.name} ended")
+        try:
+            line = self._answers.get(timeout=self.patience_seconds)
+        except Empty:
+            self._process.kill()
+            self._process.wait()
+            raise RuntimeError(f"{self.name} gave no answer in {self.patience_seconds:.0f} s") from None
+        if line is None:
+            raise RuntimeError(f"{self.name} ended")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def _listen(process: subprocess.Popen[str], answers: SimpleQueue[str | None]) -> None:
+    """Passes on what the process answers, and None when it has ended."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("ANSWER "):
+            answers.put(line.removeprefix("ANSWER "))
+    answers.put(None)
 
 
 def best(engine: Engine, statement: str, *, repeat: int) -> Answer:

@@ -1,6 +1,6 @@
 """Queries on Spark beside the Java runtime, on the same Spark and the same files, in one run.
 
-    python -m bench.spark_scan [--rows N] [--repeat N] [--sail] [--only TABLE] [--folder DIR]
+    python -m bench.spark_scan [--rows N] [--repeat N] [--sail] [--patience SECONDS] [--only TABLE] [--folder DIR]
 
 Lineitem's 16 columns: plain, with 2 % of the rows deleted by deletion vectors, with 20 equality delete files of 50,000 keys
 each, and in 1,000 partitions. The engines take turns query by query; each figure is the best of the runs after one that
@@ -41,6 +41,7 @@ QUERIES: Final = {
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--sail", action="store_true")
+    parser.add_argument("--patience", type=float, default=120.0, help="seconds that an engine has for a query")
     parser.add_argument("--only", choices=QUERIES)
     given = parser.parse_args()
     warehouse = Path(given.folder) / f"scan-{given.rows}"
@@ -48,7 +49,7 @@ def main() -> None:
     make_tables(warehouse, rows=given.rows)
     names = ["java", "floeberg", *(["sail"] if given.sail else [])]
     with ExitStack() as stack:
-        engines = [stack.enter_context(Engine(name, warehouse)) for name in names]
+        engines = [stack.enter_context(Engine(name, warehouse, patience_seconds=given.patience)) for name in names]
         print(f"{given.rows:,} rows, best of {given.repeat}; seconds (processor seconds)", flush=True)
         for table, queries in QUERIES.items():
             if given.only in (None, table):

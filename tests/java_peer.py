@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import floeberg as fb
 from peers import peer_python
 
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
@@ -104,3 +105,15 @@ def java_runtime() -> Iterator[JavaRuntime]:
             env={**os.environ, "TZ": "UTC", "PYSPARK_PYTHON": command[0]},
         ) as process:  # fmt: skip
             yield JavaRuntime(process, errors)
+
+
+@contextmanager
+def lake_of_both(spark: Any, runtime: JavaRuntime, folder: Path, name: str, *namespaces: str) -> Iterator[fb.Catalog]:
+    """One warehouse that both engines have under a name."""
+    runtime.open_hadoop(name, folder)
+    with fb.catalog(name, warehouse=str(folder)) as lake:
+        for namespace in namespaces:
+            lake.create_namespace(namespace)
+        fb.attach(spark, lake)
+        yield lake
+        fb.detach(spark)

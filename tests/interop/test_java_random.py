@@ -14,7 +14,7 @@ from corpus_scripts import shown_row
 from engine_model import random_model
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import BinaryType, FixedType
-from java_peer import JavaRuntime
+from java_peer import JavaRuntime, lake_of_both
 
 pytestmark = pytest.mark.java
 
@@ -33,13 +33,8 @@ WRONG = {15: "it compares the bounds of uuids as signed numbers, and so passes o
 
 @pytest.fixture(scope="module")
 def lake(spark: Any, runtime: JavaRuntime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[fb.Catalog]:
-    folder = tmp_path_factory.mktemp("random")
-    runtime.open_hadoop("chance", folder)
-    with fb.catalog("chance", warehouse=str(folder)) as made:
-        made.create_namespace("db")
-        fb.attach(spark, made)
+    with lake_of_both(spark, runtime, tmp_path_factory.mktemp("random"), "chance", "db") as made:
         yield made
-        fb.detach(spark)
 
 
 def as_text(schema: Schema, table: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 import floeberg as fb
 from corpus_scripts import shown_row
 from interop_stories import LINEAGE, ROWS, STORIES, Story
-from java_peer import JavaRuntime
+from java_peer import JavaRuntime, lake_of_both
 from shown_arrow import shown_arrow
 
 pytestmark = pytest.mark.java
@@ -18,15 +18,8 @@ pytestmark = pytest.mark.java
 
 @pytest.fixture(scope="module")
 def lake(spark: Any, runtime: JavaRuntime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[fb.Catalog]:
-    """One warehouse that both engines have as `both`."""
-    folder = tmp_path_factory.mktemp("both")
-    runtime.open_hadoop("both", folder)
-    with fb.catalog("both", warehouse=str(folder)) as made:
-        made.create_namespace("ours")
-        made.create_namespace("theirs")
-        fb.attach(spark, made)
+    with lake_of_both(spark, runtime, tmp_path_factory.mktemp("both"), "both", "ours", "theirs") as made:
         yield made
-        fb.detach(spark)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)

@@ -12,7 +12,7 @@ import pytest
 
 import floeberg as fb
 from corpus_scripts import shown_row
-from java_peer import JavaRuntime
+from java_peer import JavaRuntime, lake_of_both
 from spark_evolving_model import RowModel
 
 pytestmark = pytest.mark.java
@@ -53,13 +53,8 @@ class InTurns:
 
 @pytest.fixture(scope="module")
 def lake(spark: Any, runtime: JavaRuntime, tmp_path_factory: pytest.TempPathFactory) -> Iterator[fb.Catalog]:
-    folder = tmp_path_factory.mktemp("turns")
-    runtime.open_hadoop("turns", folder)
-    with fb.catalog("turns", warehouse=str(folder)) as made:
-        made.create_namespace("db")
-        fb.attach(spark, made)
+    with lake_of_both(spark, runtime, tmp_path_factory.mktemp("turns"), "turns", "db") as made:
         yield made
-        fb.detach(spark)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -17,8 +17,8 @@ from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import read_manifest_header
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.scan.frame_cache import FrameCache
+from floeberg.scan.manifest_threads import ManifestThreads
 from floeberg.scan.metric_columns import ALL_MAPS, METRIC_MAPS, metric_names, with_metric_columns
-from floeberg.scan.read_ahead import ReadAhead
 from floeberg.spec.data_file import ManifestContent, ManifestFile
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.partition_types import partition_type_of
@@ -70,7 +70,7 @@ class ManifestReader:
         self._schema = schema
         self._store_for = store_for
         self._cache = cache
-        self._ahead = ReadAhead(threads)
+        self._threads = ManifestThreads(threads)
         self._partition_types: dict[int, StructType] = {}
 
     def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
@@ -147,12 +147,12 @@ class ManifestReader:
         def read() -> bytes:
             return self._store_for(manifest.manifest_path).read(manifest.manifest_path)
 
-        return self._ahead.decoded(read, decode)
+        return self._threads.decoded(read, decode)
 
     def in_parallel(self, action: Callable[[ManifestFile], T], manifests: Sequence[ManifestFile]) -> Iterator[T]:
         """The action's results, in the manifests' order, as they are needed: a few are worked on ahead. The first error
         is raised and ends the rest."""
-        return self._ahead.in_order(action, manifests)
+        return self._threads.in_order(action, manifests)
 
     def _read_list(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
         path = snapshot.manifest_list

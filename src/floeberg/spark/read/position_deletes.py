@@ -94,5 +94,6 @@ def is_live(spark: Any, words: Sequence[Words]) -> Any:
     everything = spark.createDataFrame(pa.table({_WORDS: words_column([np.concatenate(words)])})).scalar()
     word = F.get(everything, F.expr(f"CAST(shiftright({PLACE}, {_HALF}) + {_WORD} AS INT)"))
     bit = F.call_function("bit_get", word, F.expr(f"CAST({ROW_INDEX} & 63 AS INT)"))
+    # Asked second, of the few rows whose bit is set: behind the file's own words lie those of the next.
     is_past_the_end = F.expr(f"{_WORD} >= ({PLACE} & {(1 << _HALF) - 1}L)")
-    return is_past_the_end | (bit == F.lit(0))
+    return (bit == F.lit(0)) | is_past_the_end

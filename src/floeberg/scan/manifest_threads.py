@@ -19,7 +19,7 @@ AHEAD_BYTES: Final = 1024 * 1024 * PROCESSORS
 """How many bytes of manifests are worked on at a time; but one for each processor and one more may always be."""
 
 
-class ReadAhead:
+class ManifestThreads:
     """The threads that work for one reader. More decoders than processors would only take memory."""
 
     def __init__(self, threads: int) -> None:
@@ -55,6 +55,6 @@ class ReadAhead:
 
     def _is_enough(self, ahead: Sequence[tuple[ManifestFile, object]], manifest: ManifestFile) -> bool:
         if len(ahead) <= PROCESSORS:
-            return False
+            return len(ahead) > self._threads
         held = sum(known.manifest_length for known, _ in ahead)
         return len(ahead) >= self._threads or held + manifest.manifest_length > AHEAD_BYTES

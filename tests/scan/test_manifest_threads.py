@@ -8,8 +8,8 @@ import time
 import pytest
 
 from floeberg.errors import StorageError
-from floeberg.scan import read_ahead
-from floeberg.scan.read_ahead import ReadAhead
+from floeberg.scan import manifest_threads
+from floeberg.scan.manifest_threads import ManifestThreads
 from floeberg.spec.data_file import ManifestFile
 
 
@@ -23,8 +23,8 @@ def _manifests(count: int, length: int) -> list[ManifestFile]:
 class Gauge:
     """An action that counts how many of its kind are under way."""
 
-    def __init__(self, ahead: ReadAhead) -> None:
-        self._ahead = ahead
+    def __init__(self, threads: ManifestThreads) -> None:
+        self._threads = threads
         self._lock = threading.Lock()
         self._under_way = 0
         self.most = 0
@@ -35,7 +35,7 @@ class Gauge:
             self.most = max(self.most, self._under_way)
         time.sleep(0.002)
         try:
-            return self._ahead.decoded(lambda: manifest.manifest_path.encode(), bytes.decode)
+            return self._threads.decoded(lambda: manifest.manifest_path.encode(), bytes.decode)
         finally:
             with self._lock:
                 self._under_way -= 1
@@ -44,24 +44,29 @@ class Gauge:
 @pytest.mark.parametrize("threads", [1, 2, 8])
 @pytest.mark.parametrize("length", [0, 10, 40])
 def test_results_come_in_the_order_of_the_manifests(threads: int, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_ahead, "AHEAD_BYTES", 35)
-    ahead = ReadAhead(threads)
+    monkeypatch.setattr(manifest_threads, "AHEAD_BYTES", 35)
+    own = ManifestThreads(threads)
     manifests = _manifests(30, length)
-    assert list(ahead.in_order(Gauge(ahead), manifests)) == [manifest.manifest_path for manifest in manifests]
+    assert list(own.in_order(Gauge(own), manifests)) == [manifest.manifest_path for manifest in manifests]
 
 
 def test_large_manifests_are_not_all_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_ahead, "AHEAD_BYTES", 50)
-    monkeypatch.setattr(read_ahead, "PROCESSORS", 2)
+    monkeypatch.setattr(manifest_threads, "AHEAD_BYTES", 50)
+    monkeypatch.setattr(manifest_threads, "PROCESSORS", 2)
     most = {}
     for length in (1, 10, 1_000):
-        ahead = ReadAhead(8)
-        gauge = Gauge(ahead)
-        list(ahead.in_order(gauge, _manifests(40, length)))
+        own = ManifestThreads(8)
+        gauge = Gauge(own)
+        list(own.in_order(gauge, _manifests(40, length)))
         most[length] = gauge.most
     assert most[1] <= 8
     assert most[10] <= 5
     assert most[1_000] <= 3
+    monkeypatch.setattr(manifest_threads, "PROCESSORS", 64)
+    own = ManifestThreads(2)
+    gauge = Gauge(own)
+    list(own.in_order(gauge, _manifests(40, 1)))
+    assert gauge.most <= 2
 
 
 def test_an_error_of_one_manifest_ends_the_rest() -> None:
@@ -74,5 +79,5 @@ def test_an_error_of_one_manifest_ends_the_rest() -> None:
         return manifest.manifest_path
 
     with pytest.raises(StorageError, match="gone"):
-        list(ReadAhead(2).in_order(action, _manifests(1_000, 1)))
+        list(ManifestThreads(2).in_order(action, _manifests(1_000, 1)))
     assert len(seen) < 1_000
