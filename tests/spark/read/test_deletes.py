@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from floeberg.api.catalog import Catalog
+from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
 from floeberg.arrow.types import arrow_schema
 from floeberg.arrow.write import RollingWriter
 from floeberg.commit.row_delta import RowDelta
+from floeberg.expr.parse_sql import parse_where
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.frame_registry import scan_of
 from floeberg.spec.data_file import FileContent
@@ -178,3 +182,56 @@ def test_rows_of_files_that_changed_in_place_raise_instead_of_passing(spark: Any
     with pytest.raises(Exception, match="not planned, or whose size"):
         changed.collect()
     del frame
+
+
+CONDITIONS = [
+    "id > 40 and id <= 120", "id = 64", "id <> 65", "id >= -9223372036854775808", "d >= DATE '2020-02-01'",
+    "d = DATE '2020-01-05' or id = 3", "m < 10.50", "m between 10 and 20.25 and id < 200", "not (m >= 10)", "m = 3.5",
+    "k < 9 and k >= -3", "k = 300", "id < 70 and name = 'n3'", "x > 3 and id < 90", "id is null", "d < DATE '0001-01-01'",
+]  # fmt: skip
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("where", CONDITIONS)
+def test_conditions_that_are_tested_before_deletes_lose_and_keep_no_row(spark: Any, evolved: Table, where: str) -> None:
+    frame = table_frame(spark, loaded(evolved), where=parse_where(where)).where(where)
+    scan = scan_of(table_frame(spark, loaded(evolved)))
+    assert scan is not None
+    assert len(scan.routes.with_positions) == 2
+    assert spark_rows(frame) == arrow_rows(evolved, where=where)
+
+
+@pytest.fixture(scope="module")
+def evolved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
+    """Two files with deletion vectors; since the first a number has grown, and a column with a default has come."""
+    with catalog("evolved", warehouse=str(tmp_path_factory.mktemp("evolved"))) as lake:
+        lake.create_namespace("db")
+        table = lake.create_table(
+            "db.t",
+            "id bigint, d date, m decimal(9, 2), name string, x double, g int",
+            format_version=3,
+            properties={"write.delete.mode": "merge-on-read"},
+        )
+
+        def row(i: int) -> dict[str, Any]:
+            day = dt.date(2020, 1, 1) + dt.timedelta(days=i)
+            return {"id": i if i % 7 else None, "d": day if i % 5 else None, "m": Decimal(i) / 4, "name": f"n{i % 10}",
+                    "x": i / 2 if i % 3 else float("nan"), "g": i}  # fmt: skip
+
+        append(table, [row(i) for i in range(150)])
+        with table.update_schema() as update:
+            update.update_type("g", "bigint").add_column("k", "int", default=7)
+        append(table, [{**row(i), "k": i} for i in range(150, 400)])
+        table.delete(where="g in (3, 63, 64, 65, 120, 150, 213, 214, 300, 399)")
+        yield table
+
+
+def test_conditions_of_a_query_are_tested_before_deletes(
+    spark: Any, evolved: Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = "id > 40 and m < 10.50 and g < 100"
+    table_frame(spark, loaded(evolved), where=parse_where(where)).where(where).explain()
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "Filter (" in line and "bit_get" in line]
+    for text in ("> 40)", "< 10.5", "< 100)"):
+        assert line.count(text) == 1
+        assert line.index(text) < line.index("bit_get")

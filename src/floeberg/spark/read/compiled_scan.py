@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.read.compiled_columns import OWN_PREFIX, CompiledColumn, read_schema
 from floeberg.spark.read.equality_deletes import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.file_facts import join_facts
+from floeberg.spark.read.first_conditions import first_conditions
 from floeberg.spark.read.metadata_columns import (
     COMPUTED,
     facts_of,
@@ -34,6 +36,8 @@ class CompiledScan:
     files: TableFiles
     projection: Schema
     choice: ColumnChoice
+    where: Expression = TRUE
+    """What whoever reads the frame also applies to it, bound. Not of files that are to be written anew: all their rows stay."""
     names_files: bool = False
     """Whether the frames have FILE_NAME as their last column."""
 
@@ -78,6 +82,8 @@ class CompiledScan:
         if facts:
             frame = join_facts(self.spark, frame, keys, [task.data_file.file_path for task in tasks], facts)
         if deleted:
+            if (first := first_conditions(self.where, columns)) is not None:
+                frame = frame.where(first)
             frame = frame.where(is_live(self.spark, deleted))
         for join in equality.joins if equality is not None else ():
             frame = without_deleted(self.spark, frame, join, self.files, columns)

@@ -114,7 +114,9 @@ def planned_frame(
     unsure = planned_unsure(plan)
     routes = route(spark, plan, files, projection=projection, columns=choice, unsure=unsure, engine=options.engine)
     mixed = not routes.is_plain and routes.is_compiled
-    scan = CompiledScan(spark=spark, files=files, projection=projection, choice=choice, names_files=mixed)
+    scan = CompiledScan(
+        spark=spark, files=files, projection=projection, choice=choice, where=plan.filter, names_files=mixed
+    )
     frames = _compiled(scan, routes)
     if routes.by_arrow:
         splits = SplitOptions.of(table.state.metadata.properties, target_size_bytes=options.split_size_bytes)
