@@ -28,6 +28,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PEERS: Final = ROOT / ".cache" / "peers"
 RUNTIME: Final = f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{VERSION}"
 CATALOG: Final = "bench"
+_KEPT: Final[list[Any]] = []
+"""Servers that would end when no one holds them."""
 SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -227,6 +229,7 @@ def _sail(warehouse: str) -> Any:
 
     server = SparkConnectServer("127.0.0.1", 0)
     server.start(background=True)
+    _KEPT.append(server)
     host, port = server.listening_address
     session = SparkSession.builder.remote(f"sc://{host}:{port}").getOrCreate()
     for folder in sorted(path for path in (Path(warehouse) / "db").iterdir() if path.is_dir()):
