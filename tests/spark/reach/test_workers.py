@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import stat
+import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from floeberg.api.catalog import Catalog
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.read import worker_check
 from floeberg.spark.read.frame import table_frame
+from floeberg.spark.read.worker import NEEDED_MODULES
 from spark_rows import loaded
 
 pytestmark = pytest.mark.cluster
@@ -76,3 +80,23 @@ def test_workers_without_arrow_cannot_even_say_what_they_lack(spark: Any, table:
     workers_without("pyarrow")
     with pytest.raises(UnsupportedFeature, match=r"do not run .* Python that has pyarrow and floeberg"):
         table_frame(spark, loaded(table))
+
+
+WORKING_MODULES = (
+    "dml.changed_rows", "dml.copying", "dml.target_scan", "read.arrow_scan", "read.changelog", "read.equality_deletes",
+    "read.worker", "source_writer", "write.job",
+)  # fmt: skip
+
+
+def test_what_works_in_executors_needs_no_more_than_they_are_asked_for() -> None:
+    names = [re.split(r"[ <>=;\[]", text)[0] for text in requires("floeberg") or () if "extra ==" not in text]
+    assert {"polars", "cramjam", "deflate"} <= set(names)
+    script = f"""
+import importlib, sys
+for name in {WORKING_MODULES}:
+    importlib.import_module("floeberg.spark." + name)
+print(*(name for name in {names} if name in sys.modules))
+"""
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert set(loaded) <= set(NEEDED_MODULES)
+    assert "pyroaring" in loaded

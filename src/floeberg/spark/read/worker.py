@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -21,8 +22,11 @@ from floeberg.spec.schema import Schema
 from floeberg.storage.registry import Stores
 from floeberg.storage.relocation import Relocation
 
-NEEDED_MODULES = ("pyarrow", "numpy", "pyroaring", "msgspec", "fastavro", "floeberg")
-"""What an executor's Python must have."""
+NEEDED_MODULES = (
+    "pyarrow", "numpy", "polars", "pyroaring", "msgspec", "fastavro", "cramjam", "deflate",
+    *(() if sys.version_info >= (3, 14) else ("backports.zstd",)), "floeberg",
+)  # fmt: skip
+"""What an executor's Python must have: what the modules load that work there."""
 BATCH_ROWS = 1 << 14
 _READ_AHEAD = 2
 
