@@ -191,7 +191,6 @@ CONDITIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize("where", CONDITIONS)
 def test_conditions_that_are_tested_before_deletes_lose_and_keep_no_row(spark: Any, evolved: Table, where: str) -> None:
     frame = table_frame(spark, loaded(evolved), where=parse_where(where)).where(where)
