@@ -26,7 +26,7 @@ NEEDED_MODULES = (
     "pyarrow", "numpy", "polars", "pyroaring", "msgspec", "fastavro", "cramjam", "deflate",
     *(() if sys.version_info >= (3, 14) else ("backports.zstd",)), "floeberg",
 )  # fmt: skip
-"""What an executor's Python must have: what the modules load that work there."""
+"""What an executor's Python must have: what reading loads there, and writing, which loads more."""
 BATCH_ROWS = 1 << 14
 _READ_AHEAD = 2
 
