@@ -18,8 +18,9 @@ from polars.testing import assert_frame_equal
 from floeberg.errors import ManifestCorrupt
 from floeberg.files import frame as frame_module
 from floeberg.files.avro_container import read_block_groups, read_blocks, read_header, write_container
-from floeberg.files.frame import COLUMN_NAMES, METRICS, decode_manifest, inherit, manifest_frame, stored_partition_type
+from floeberg.files.frame import COLUMN_NAMES, decode_manifest, inherit, manifest_frame, stored_partition_type
 from floeberg.files.manifest import write_manifest
+from floeberg.files.metric_columns import with_metric_columns
 from floeberg.spec.data_file import ManifestContent, ManifestFile
 from floeberg.spec.types import DATE, INT, LONG, STRING, TIMESTAMP, UNKNOWN, DecimalType, NestedField, StructType
 from golden_files import GOLDEN
@@ -242,19 +243,10 @@ def test_selecting_columns_decodes_only_those_and_what_inheritance_needs() -> No
 def test_a_manifest_decoded_in_parts_is_the_same(path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     data = _one_record_a_block(path.read_bytes())
     whole = decode_manifest(data)
-    heights: list[int] = []
-
-    def of_metrics(maps: pl.DataFrame) -> pl.DataFrame:
-        assert set(maps.columns) == METRICS
-        heights.append(maps.height)
-        return maps.with_columns(bounds=pl.col("lower_bounds").list.len())
-
     monkeypatch.setattr(frame_module, "_METRICS_BYTES_AT_ONCE", at_once)
-    parts = decode_manifest(data, of_metrics=of_metrics)
-    assert_frame_equal(parts.drop("bounds"), whole)
-    assert parts["bounds"].to_list() == whole["lower_bounds"].list.len().to_list()
-    assert sum(heights) == whole.height
-    assert at_once > 1 or heights == [1] * whole.height
+    parts = decode_manifest(data, metrics_of=[1])
+    assert_frame_equal(parts.select(whole.columns), whole)
+    assert_frame_equal(parts, with_metric_columns(whole, [1]))
 
 
 def test_damage_behind_the_first_part_of_a_manifest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

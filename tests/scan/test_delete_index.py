@@ -18,10 +18,10 @@ from floeberg.expr.evaluate import order_key
 from floeberg.expr.metrics_eval import known_of_column
 from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import write_manifest
+from floeberg.files.metric_columns import ALL_MAPS, with_metric_columns
 from floeberg.scan import delete_index
 from floeberg.scan.delete_index import PATH_ID, DeleteIndex
 from floeberg.scan.manifest_frames import FilesOfSpec
-from floeberg.scan.metric_columns import ALL_MAPS, with_metric_columns
 from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, FileFormat, ManifestContent, ManifestEntry
 from floeberg.spec.partitioning import PartitionField, PartitionSpec
 from floeberg.spec.schema import Schema

@@ -21,8 +21,8 @@ from floeberg.expr.metrics_eval import may_contain_match
 from floeberg.expr.nodes import FALSE
 from floeberg.expr.projection import inclusive_projection
 from floeberg.expr.residual import Residuals
+from floeberg.files.metric_columns import METRIC_MAPS
 from floeberg.scan.frame_cache import FrameCache
-from floeberg.scan.metric_columns import METRIC_MAPS
 from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import Chosen
 from floeberg.spec.data_file import DataFile

@@ -17,7 +17,7 @@ from floeberg.expr.nodes import PREFIX_OPS, SET_OPS, UNARY_OPS, BoundPredicate, 
 from floeberg.expr.projection import inclusive_projection
 from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import write_manifest
-from floeberg.scan.metric_columns import METRIC_MAPS, with_metric_columns
+from floeberg.files.metric_columns import METRIC_MAPS, with_metric_columns
 from floeberg.scan.pruning import field_ids, metrics_mask, partition_mask
 from floeberg.spec.data_file import DataFile, EntryStatus, ManifestEntry
 from strategies.expressions import COLUMN_IDS, COLUMNS, POOLS, SCHEMA, random_expression, seeds

@@ -170,18 +170,23 @@ class _Inflater:
 
 
 def _blocks(data: bytes, header: Header) -> Iterator[tuple[int, memoryview]]:
-    view = memoryview(data)
+    view, sync, total = memoryview(data), header.sync, len(data)
     offset = header.body_offset
-    while offset < len(data):
-        count, offset = read_long(data, offset)
-        size, offset = read_long(data, offset)
-        if count < 0 or size < 0 or size > len(data) - offset - SYNC_BYTES:
+    while offset < total:
+        # Where each record is a block there are many, whose numbers take one and two bytes: these are read right here.
+        if data[offset] < 0x80 and offset + 2 < total and data[offset + 1] >= 0x80 > data[offset + 2]:
+            count, size = data[offset], data[offset + 1] & 0x7F | data[offset + 2] << 7
+            count, size, offset = count >> 1 ^ -(count & 1), size >> 1 ^ -(size & 1), offset + 3
+        else:
+            count, offset = read_long(data, offset)
+            size, offset = read_long(data, offset)
+        end = offset + size
+        if count < 0 or size < 0 or end + SYNC_BYTES > total:
             raise ManifestCorrupt(
-                f"an Avro block claims {count} records in {size} bytes where {len(data) - offset} remain; "
+                f"an Avro block claims {count} records in {size} bytes where {total - offset} remain; "
                 "the file is truncated or damaged"
             )
-        end = offset + size
-        if data[end : end + SYNC_BYTES] != header.sync:
+        if data[end : end + SYNC_BYTES] != sync:
             raise ManifestCorrupt("the sync marker behind an Avro block is not the header's; the file is damaged")
         if count:
             yield count, view[offset:end]

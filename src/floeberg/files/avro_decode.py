@@ -39,13 +39,14 @@ _SCALARS: Final[dict[str, type[pl.DataType]]] = {
 _POLARS_ERRORS: Final = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """What polars raises on bytes that are no Avro: its decoder indexes before it checks, which is a panic and harmless."""
 
-_FASTAVRO_ERRORS: Final = (
+FASTAVRO_ERRORS: Final = (
     EOFError, ValueError, TypeError, IndexError, KeyError, OverflowError, AttributeError, ArithmeticError,
     pl.exceptions.PolarsError, pl.exceptions.PanicException,
 )  # fmt: skip
+"""What fastavro, and polars on what it gave, raise on bytes that are no Avro."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DecodePlan:
     """What decoding records of one writer schema needs, made once for all files that have it."""
 
@@ -121,7 +122,7 @@ def _by_fastavro(data: bytes, plan: DecodePlan, wanted: Mapping[str, str]) -> pl
             pl.Series(code, [row[code] for row in rows], dtype=physical_dtype(plan.columns[name]), strict=True)
             for code, name in wanted.items()
         ]
-    except _FASTAVRO_ERRORS as error:
+    except FASTAVRO_ERRORS as error:
         raise ManifestCorrupt(f"the Avro records cannot be decoded ({type(error).__name__}: {error})") from error
     return pl.DataFrame(series)
 

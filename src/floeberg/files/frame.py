@@ -6,7 +6,7 @@ partition field id; metrics are lists of (key, value). https://iceberg.apache.or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -32,7 +32,9 @@ from floeberg.files.manifest_columns import (
     nulls,
     typed,
 )
+from floeberg.files.metric_columns import METRIC_MAPS, with_metric_columns
 from floeberg.files.partition_columns import inferred_partition_type, partition_series, resolve_partition
+from floeberg.files.regular_metrics import decode_regular
 from floeberg.spec.data_file import EntryStatus, FileContent, ManifestContent, ManifestFile
 from floeberg.spec.types import StructType, UnknownType
 
@@ -74,29 +76,48 @@ def decode_manifest(
     select: Collection[str] | None = None,
     limits: DecodeLimits = DEFAULT_LIMITS,
     decoder: Decoder = "auto",
-    of_metrics: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
+    metrics_of: Collection[int] = (),
 ) -> pl.DataFrame:
     """The entries as they stand in the file, without inheritance. Fields that the file's version lacks are null, but
     sequence numbers of a v1 manifest are 0. Without `partition_type` the file's own Avro schema says it.
 
-    `select` names the columns wanted besides `ALWAYS_READ`; `of_metrics` makes of the metrics maps of some entries the
-    columns that are kept of them, row by row, before the next entries are decoded. Raises ManifestCorrupt, LimitExceeded,
-    UnsupportedFeature."""
+    `select` names the columns wanted besides `ALWAYS_READ`; the metrics of the fields in `metrics_of` are columns of
+    their own (`files.metric_columns`). Raises ManifestCorrupt, LimitExceeded, UnsupportedFeature."""
     header = read_header(data, limits)
     layout = _layout_of(header, limits)
     names = frozenset(COLUMN_NAMES if select is None else {*select, *ALWAYS_READ})
-    wanted = {code for code in layout.plan.columns if code.split(".")[0] in names}
-    maps = [column for column in DATA_FILE_COLUMNS if column.name in names & METRICS]
-    at_once = _METRICS_BYTES_AT_ONCE if maps else _BYTES_AT_ONCE
-    parts: list[pl.DataFrame] = []
-    for records, body in read_block_groups(data, header, limits, at_once=at_once):
-        found = decode_columns(body, records, layout.plan, select=wanted, decoder=decoder)
-        metrics = pl.DataFrame(list(typed(found, maps, records).values()))
-        metrics = metrics if of_metrics is None else of_metrics(metrics)
-        plain = [series for name, series in found.items() if name not in METRICS]
-        parts.append(pl.DataFrame([*plain, *metrics.get_columns()]))
+    at_once = _METRICS_BYTES_AT_ONCE if metrics_of or names & METRICS else _BYTES_AT_ONCE
+    part = _PartDecoder(layout.plan, names, sorted(metrics_of), decoder)
+    parts = [part.decode(body, records) for records, body in read_block_groups(data, header, limits, at_once=at_once)]
     entries = parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
     return _as_specified(entries, layout, names, partition_type)
+
+
+class _PartDecoder:
+    """Decodes the parts of one manifest: as those of one whose metrics lie alike in all entries, for as long as they do."""
+
+    def __init__(self, plan: DecodePlan, names: frozenset[str], metrics_of: list[int], decoder: Decoder) -> None:
+        self._plan = plan
+        self._metrics_of = metrics_of
+        self._decoder = decoder
+        self._kept_maps = names & METRICS
+        needed = self._kept_maps | set(METRIC_MAPS if metrics_of else ())
+        self._needed_maps = [column for column in DATA_FILE_COLUMNS if column.name in needed]
+        self._plain = {code for code in plan.columns if code.split(".")[0] in names - METRICS}
+        self._may_be_regular = bool(metrics_of) and not self._kept_maps and decoder != "fastavro"
+
+    def decode(self, body: bytes | bytearray, records: int) -> pl.DataFrame:
+        if self._may_be_regular:
+            regular = decode_regular(body, records, self._plan, select=self._plain, metrics_of=self._metrics_of)
+            if regular is not None:
+                return pl.DataFrame(list(regular.values()))
+            self._may_be_regular = False
+        select = self._plain | {column.name for column in self._needed_maps}
+        found = decode_columns(body, records, self._plan, select=select, decoder=self._decoder)
+        maps = pl.DataFrame(list(typed(found, self._needed_maps, records).values()))
+        metrics = with_metric_columns(maps, self._metrics_of).get_columns()
+        plain = [series for name, series in found.items() if name in self._plain]
+        return pl.DataFrame([*plain, *(one for one in metrics if one.name not in METRICS - self._kept_maps)])
 
 
 def _as_specified(
@@ -142,11 +163,11 @@ def manifest_frame(
     partition_type: StructType | None = None,
     select: Collection[str] | None = None,
     limits: DecodeLimits = DEFAULT_LIMITS,
-    of_metrics: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
+    metrics_of: Collection[int] = (),
 ) -> pl.DataFrame:
     """`decode_manifest` and `inherit`, for the manifest that the list describes so. Raises ManifestCorrupt also when
     the manifest holds another kind of files than the list says, or an existing file has no sequence number."""
-    frame = decode_manifest(data, partition_type=partition_type, select=select, limits=limits, of_metrics=of_metrics)
+    frame = decode_manifest(data, partition_type=partition_type, select=select, limits=limits, metrics_of=metrics_of)
     frame = inherit(frame, manifest)
     is_data = frame.get_column("content") == FileContent.DATA
     if not (is_data if manifest.content is ManifestContent.DATA else ~is_data).all():

@@ -18,11 +18,11 @@ from floeberg.expr.bind import bind, bind_reference
 from floeberg.expr.bounds import can_be_nan
 from floeberg.expr.nodes import TRUE, AlwaysTrue, BoundReference, Expression
 from floeberg.files.manifest import partition_tuples
+from floeberg.files.metric_columns import metric_name
 from floeberg.scan.bound_columns import from_comparable
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.known_columns import KnownColumns, known_columns
 from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor
-from floeberg.scan.metric_columns import metric_name
 from floeberg.scan.plan import Planner
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen

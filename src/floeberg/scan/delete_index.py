@@ -19,9 +19,9 @@ import polars as pl
 from floeberg.errors import InvalidInput, ManifestCorrupt
 from floeberg.expr.bind import bind_reference
 from floeberg.expr.nodes import BoundReference
+from floeberg.files.metric_columns import metric_name, metric_names
 from floeberg.scan.known_columns import known_columns
 from floeberg.scan.manifest_frames import FilesOfSpec
-from floeberg.scan.metric_columns import metric_name, metric_names
 from floeberg.scan.partition_codes import CODE, PartitionCodes
 from floeberg.spec.data_file import FileContent, FileFormat
 from floeberg.spec.metadata_columns import DELETE_FILE_PATH

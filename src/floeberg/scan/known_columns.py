@@ -13,6 +13,7 @@ import polars as pl
 from floeberg.errors import InvalidInput
 from floeberg.expr.bounds import can_be_nan
 from floeberg.expr.nodes import BoundPredicate, BoundReference, BoundTerm, BoundTransform, Op
+from floeberg.files.metric_columns import metric_name
 from floeberg.scan.bound_columns import (
     comparable_dtype,
     decode_lower,
@@ -20,7 +21,6 @@ from floeberg.scan.bound_columns import (
     from_comparable,
     to_comparable,
 )
-from floeberg.scan.metric_columns import metric_name
 
 _MANY_LITERALS: Final = 16
 

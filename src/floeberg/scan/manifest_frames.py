@@ -16,9 +16,9 @@ from floeberg.errors import FormatError, InvalidInput, ManifestCorrupt, Unsuppor
 from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import read_manifest_header
 from floeberg.files.manifest_list import read_manifest_list
+from floeberg.files.metric_columns import ALL_MAPS, metric_names
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.manifest_threads import ManifestThreads
-from floeberg.scan.metric_columns import ALL_MAPS, METRIC_MAPS, metric_names, with_metric_columns
 from floeberg.spec.data_file import ManifestContent, ManifestFile
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.partition_types import partition_type_of
@@ -122,7 +122,7 @@ class ManifestReader:
         self, manifest: ManifestFile, *, metrics_of: Collection[int] = (), with_metrics: bool = False
     ) -> pl.DataFrame:
         """A manifest's entries, deleted ones too, after inheritance: the plain columns, the metrics of some fields
-        (`scan.metric_columns`), and with `with_metrics` the metrics maps as they are. Raises FormatError."""
+        (`files.metric_columns`), and with `with_metrics` the metrics maps as they are. Raises FormatError."""
         plain = DATA_COLUMNS if manifest.content is ManifestContent.DATA else DELETE_COLUMNS
         columns = frozenset((*ENTRY_COLUMNS, *plain, *metric_names(metrics_of), *(ALL_MAPS if with_metrics else ())))
         partition_type = self.partition_type(self.spec(manifest))
@@ -177,17 +177,9 @@ class ManifestReader:
 
 def _decode(data: bytes, manifest: ManifestFile, columns: frozenset[str], partition_type: StructType) -> pl.DataFrame:
     metrics_of = {int(name.rpartition(".")[2]) for name in columns if "." in name}
-    select = {name for name in columns if "." not in name} | (set(METRIC_MAPS) if metrics_of else set())
-    unwanted = select - columns
-
-    def of_metrics(maps: pl.DataFrame) -> pl.DataFrame:
-        found = with_metric_columns(maps, metrics_of).get_columns()
-        return pl.DataFrame([column for column in found if column.name not in unwanted])
-
+    select = {name for name in columns if "." not in name} - {"spec_id"}
     try:
-        return manifest_frame(
-            data, manifest, partition_type=partition_type, select=select - {"spec_id"}, of_metrics=of_metrics
-        )
+        return manifest_frame(data, manifest, partition_type=partition_type, select=select, metrics_of=metrics_of)
     except FormatError as error:
         raise _naming(manifest.manifest_path, error) from error
 

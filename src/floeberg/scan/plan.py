@@ -19,11 +19,11 @@ from floeberg.expr.bind import bind
 from floeberg.expr.manifest_eval import summaries_may_match
 from floeberg.expr.nodes import TRUE, AlwaysTrue, BoundPredicate, Expression, and_, fold, not_, or_
 from floeberg.expr.projection import inclusive_projection
+from floeberg.files.metric_columns import ALL_MAPS, NULL_COUNTS, metric_names, with_metric_columns
 from floeberg.scan.delete_index import PATH_ID, DeleteIndex
 from floeberg.scan.explanation import Counter, Tally, add_reasons
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor, joined
-from floeberg.scan.metric_columns import ALL_MAPS, NULL_COUNTS, metric_names, with_metric_columns
 from floeberg.scan.pruning import conjuncts, field_ids, metrics_mask, metrics_masks, partition_mask
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen

@@ -16,7 +16,7 @@ from typing import Final
 
 import polars as pl
 
-from floeberg.scan.metric_columns import metric_name
+from floeberg.files.metric_columns import metric_name
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata import TableMetadata

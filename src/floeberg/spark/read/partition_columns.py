@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from floeberg.scan.metric_columns import metric_name
+from floeberg.files.metric_columns import metric_name
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata import TableMetadata

@@ -1,4 +1,4 @@
-"""The metrics of single columns, taken out of a manifest frame's maps: `lower_bounds.7` is the lower bound of field 7."""
+"""The metrics of single columns, taken out of a manifest's maps: `lower_bounds.7` is the lower bound of field 7."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ def metric_names(field_ids: Iterable[int]) -> list[str]:
     return [metric_name(metric, field_id) for field_id in sorted(field_ids) for metric in METRIC_MAPS]
 
 
+def missing_metric(name: str, height: int) -> pl.Series:
+    """The column of a metric that no file has."""
+    dtype = pl.Binary if "bounds" in name else pl.Int64
+    return pl.Series(name, [None], dtype=dtype).new_from_index(0, height)
+
+
 def with_metric_columns(frame: pl.DataFrame, field_ids: Iterable[int]) -> pl.DataFrame:
     """The frame with the metrics of some fields as columns of their own; null where a map lacks the field."""
     wanted = sorted(field_ids)
@@ -40,8 +46,7 @@ def _values_of(maps: pl.Series, field_ids: list[int]) -> list[pl.Series]:
     lists = maps.to_arrow(compat_level=_AS_IT_IS)
     offsets = lists.offsets.to_numpy()
     if not len(maps) or offsets[0] == offsets[-1]:
-        dtype = pl.Binary if maps.name.endswith("bounds") else pl.Int64
-        return [pl.Series(name, [None], dtype=dtype).new_from_index(0, len(maps)) for name in names.values()]
+        return [missing_metric(name, len(maps)) for name in names.values()]
     keys, values = lists.values.flatten()
     found = {field_id: _places(keys.to_numpy(), offsets, field_id) for field_id in field_ids}
     pairs = pl.Series(values)
