@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from floeberg.errors import LimitExceeded
-from floeberg.files.compression import CorruptStream, compress_avro_block, decompress_avro_block
+from floeberg.files.compression import CorruptStream, avro_decompressor, compress_avro_block
 
 SMALL = b"a manifest's record, one of many"
 LARGE = random.Random(7).randbytes(300_000)
@@ -19,25 +19,25 @@ DENSE = bytes(2_000_000)
 @pytest.mark.parametrize("plain", [b"", SMALL, LARGE, DENSE], ids=["none", "small", "large", "dense"])
 def test_a_deflated_block_is_inflated(plain: bytes) -> None:
     packed = compress_avro_block("deflate", plain)
-    assert bytes(decompress_avro_block("deflate", packed, len(plain))) == plain
-    assert bytes(decompress_avro_block("deflate", memoryview(packed), 10**9)) == plain
+    assert bytes(avro_decompressor("deflate")(packed, len(plain))) == plain
+    assert bytes(avro_decompressor("deflate")(memoryview(packed), 10**9)) == plain
 
 
 @pytest.mark.parametrize("plain", [SMALL, LARGE, DENSE], ids=["small", "large", "dense"])
 def test_a_block_that_holds_more_than_it_may_is_refused(plain: bytes) -> None:
     with pytest.raises(LimitExceeded):
-        decompress_avro_block("deflate", compress_avro_block("deflate", plain), len(plain) - 1)
+        avro_decompressor("deflate")(compress_avro_block("deflate", plain), len(plain) - 1)
 
 
 @pytest.mark.parametrize("plain", [SMALL, LARGE, DENSE], ids=["small", "large", "dense"])
 def test_a_block_that_is_cut_or_no_deflate_is_corrupt(plain: bytes) -> None:
     packed = compress_avro_block("deflate", plain)
     with pytest.raises(CorruptStream, match="ends before its end"):
-        decompress_avro_block("deflate", packed[:-1], 10**9)
+        avro_decompressor("deflate")(packed[:-1], 10**9)
     with pytest.raises(CorruptStream, match="not a deflate stream"):
-        decompress_avro_block("deflate", b"\xff" * 20, 10**9)
+        avro_decompressor("deflate")(b"\xff" * 20, 10**9)
 
 
 def test_a_checksum_that_a_writer_left_behind_is_passed_over() -> None:
     for plain in (SMALL, DENSE):
-        assert bytes(decompress_avro_block("deflate", zlib.compress(plain)[2:], len(plain))) == plain
+        assert bytes(avro_decompressor("deflate")(zlib.compress(plain)[2:], len(plain))) == plain

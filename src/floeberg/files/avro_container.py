@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Final
 
 from floeberg.errors import LimitExceeded, ManifestCorrupt, UnsupportedFeature
-from floeberg.files.compression import CorruptStream, compress_avro_block, decompress_avro_block
+from floeberg.files.compression import CorruptStream, avro_decompressor, compress_avro_block
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
 
 MAGIC: Final = b"Obj\x01"
@@ -150,22 +150,24 @@ class _Inflater:
     def group(self, at_once: int) -> tuple[int, bytearray]:
         """What is in the next blocks, and how many records that is."""
         body = bytearray()
-        limits, codec, records, may_hold = self.limits, self.codec, 0, self.may_hold - self.held
+        decompress, records, may_hold = avro_decompressor(self.codec), 0, self.may_hold - self.held
+        most_records, most_bytes = self.limits.max_records - self.records, self.limits.max_decoded_bytes
+        enough = min(at_once, most_bytes - self.held + 1)
         for count, block in self.blocks:
             try:
-                plain = decompress_avro_block(codec, block, may_hold - len(body))
+                plain = decompress(block, may_hold - len(body))
             except CorruptStream as error:
                 raise ManifestCorrupt(f"an Avro block cannot be decompressed: {error}") from error
             records += count
-            if count > len(plain) or self.records + records > limits.max_records:
+            if count > len(plain) or records > most_records:
                 raise ManifestCorrupt(f"an Avro block of {len(plain)} bytes claims {count} records", records=count)
             body += plain
-            if len(body) >= at_once or self.held + len(body) > limits.max_decoded_bytes:
+            if len(body) >= enough:
                 break
         self.records += records
         self.held += len(body)
-        if self.held > limits.max_decoded_bytes:
-            raise LimitExceeded(f"the Avro blocks hold more than {limits.max_decoded_bytes} bytes")
+        if self.held > most_bytes:
+            raise LimitExceeded(f"the Avro blocks hold more than {most_bytes} bytes")
         return records, body
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import sys
 import zlib
+from collections.abc import Callable
 from typing import Final
 
 import cramjam
@@ -25,6 +26,7 @@ GZIP: Final = 31
 
 _LIKELY_RATIO: Final = 16
 _LIKELY_BYTES: Final = 16 * 1024
+_SMALL_BYTES: Final = _LIKELY_BYTES // _LIKELY_RATIO
 _CHECKSUM_REST: Final = 4
 """Some Avro writers cut a zlib stream's head off and leave its checksum, or part of it, behind."""
 
@@ -58,17 +60,18 @@ def avro_codec(name: str) -> str:
     return codec
 
 
-def decompress_avro_block(codec: str, data: bytes | memoryview, max_bytes: int) -> bytes | bytearray | memoryview:
-    """One Avro block's bytes. Raises LimitExceeded, CorruptStream, UnsupportedFeature."""
+def avro_decompressor(codec: str) -> Callable[[bytes | memoryview, int], bytes | bytearray | memoryview]:
+    """What makes of one Avro block its bytes, of which there may be so many; it raises LimitExceeded, CorruptStream.
+    Raises UnsupportedFeature."""
     match codec:
         case "null":
-            return data
+            return lambda data, _: data
         case "deflate":
-            return inflate_block(data, max_bytes)
+            return inflate_block
         case "snappy":
-            return _unsnap(data, max_bytes)
+            return _unsnap
         case "zstandard":
-            return unzstd(data, max_bytes)
+            return unzstd
     raise UnsupportedFeature(
         f"Avro codec {codec[:40]!r} is not supported; rewrite the file with null, deflate, snappy or zstandard",
         codec=codec,
@@ -76,7 +79,7 @@ def decompress_avro_block(codec: str, data: bytes | memoryview, max_bytes: int) 
 
 
 def compress_avro_block(codec: str, data: bytes, level: int | None = None) -> bytes:
-    """The inverse of `decompress_avro_block`; `codec` is an Avro name."""
+    """The inverse of `avro_decompressor`; `codec` is an Avro name."""
     match codec:
         case "null":
             return data
@@ -93,9 +96,9 @@ def compress_avro_block(codec: str, data: bytes, level: int | None = None) -> by
 def inflate_block(data: bytes | memoryview, max_bytes: int) -> bytes | bytearray:
     """One stream of raw deflate, by a library that takes half of zlib's time where manifests have a stream for each of
     their records. It wants to know what room to give; what does not fit, or is damaged, zlib looks into."""
-    room = min(max_bytes, max(_LIKELY_BYTES, _LIKELY_RATIO * len(data)))
+    room = _LIKELY_RATIO * len(data) if len(data) > _SMALL_BYTES else _LIKELY_BYTES
     try:
-        return deflate.deflate_decompress(data, room)
+        return deflate.deflate_decompress(data, room if room < max_bytes else max_bytes)
     except deflate.DeflateError:
         return inflate(data, max_bytes, window_bits=-15)
 
