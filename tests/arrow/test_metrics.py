@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ from floeberg.spec.types import (
     STRING,
     UNKNOWN,
     UUID,
+    DecimalType,
     GeometryType,
     IcebergType,
     ListType,
@@ -96,6 +98,28 @@ def test_bounds_hold_for_every_value_and_counts_are_exact(data: st.DataObject, m
     if mode == "full" and numbers and kind not in (FLOAT, DOUBLE):
         assert metrics.lower_bounds[1] == to_bytes(kind, min(numbers, key=lambda v: sort_key(kind, v)))  # type: ignore[arg-type,return-value]
         assert metrics.upper_bounds[1] == to_bytes(kind, max(numbers, key=lambda v: sort_key(kind, v)))  # type: ignore[arg-type,return-value]
+
+
+_DIGITS = 10**18 - 1
+
+
+@pytest.mark.parametrize("precision", [1, 9, 18, 19, 28])
+@pytest.mark.parametrize("values", [[0, -7, None, 5], [None, _DIGITS, -_DIGITS], [-1, -2], [None, None], []])
+def test_decimals_of_any_width_have_exact_bounds_in_any_slice(precision: int, values: list[int | None]) -> None:
+    kind = DecimalType(precision, 1)
+    fits = 10**precision - 1
+    numbers = [None if value is None else Decimal(max(-fits, min(fits, value))).scaleb(-1) for value in values]
+    schema = Schema(NestedField(1, "c", kind))
+    least_and_greatest = [Decimal(fits).scaleb(-1), Decimal(-fits).scaleb(-1)]
+    batch = table_of([(value,) for value in (*least_and_greatest, *numbers, *least_and_greatest)], schema).to_batches()[
+        0
+    ]
+    collector = MetricsCollector(schema, metrics_config(schema, {}))
+    collector.update(batch.slice(2, len(numbers)))
+    metrics = collector.finish()
+    present = [number for number in numbers if number is not None]
+    assert metrics.lower_bounds == ({1: to_bytes(kind, min(present))} if present else {})
+    assert metrics.upper_bounds == ({1: to_bytes(kind, max(present))} if present else {})
 
 
 @pytest.mark.parametrize("file_format", [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO])

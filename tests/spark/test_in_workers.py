@@ -1,4 +1,4 @@
-"""Python workers begin the next task quickly after work of ours."""
+"""Work of ours in Python workers begins quickly, and gets its rows in batches that are neither slow to send nor too large."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from zipimport import zipimporter
 import pyarrow as pa
 import pytest
 
-from floeberg.spark.in_workers import forget_importers, map_in_workers
+from floeberg.spark import in_workers
+from floeberg.spark.in_workers import collect_from_workers, forget_importers, gathered, map_in_workers
 
 
 @pytest.mark.parametrize("name", ["pyspark.zip", "py4j-0.10.9.9-src.zip", "spark-core_2.13-4.3.0.jar"])
@@ -47,6 +48,67 @@ def test_a_worker_has_no_importer_of_an_archive_left_when_its_next_task_begins(s
     left = _left_by_the_task_before(lambda: map_in_workers(one, _archives, "worker long, archives long"))
     assert left
     assert set(left) == {0}
+
+
+_MAX_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_MAX_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+def test_rows_are_sent_without_their_bytes_being_counted(spark: Any) -> None:
+    frame = spark.range(0, 5_000, 1, 1).selectExpr("id", "'x' AS text", "array(1) AS list", "map('a', 1D) AS pairs")
+    with in_workers._rows_not_bytes(frame):
+        assert spark.conf.get(_MAX_BYTES, None) == str(2**31 - 1)
+        sizes = [row.rows for row in frame.mapInArrow(_sizes, "rows long").collect()]
+    assert sizes == [2_048, 2_048, 904]
+    assert (spark.conf.get(_MAX_BYTES, None), spark.conf.get(_MAX_ROWS, None)) == (None, None)
+
+
+@pytest.mark.parametrize("column", ["X'00'", "array(X'00')", "struct(map('a', X'00') AS m)", "parse_json('1')"])
+def test_where_values_may_be_large_spark_counts_their_bytes(spark: Any, column: str) -> None:
+    with in_workers._rows_not_bytes(spark.sql(f"SELECT 1 AS id, {column} AS c")):
+        assert (spark.conf.get(_MAX_BYTES, None), spark.conf.get(_MAX_ROWS, None)) == (None, None)
+
+
+def test_limits_that_someone_has_set_stay(spark: Any) -> None:
+    frame = spark.range(0, 5_000, 1, 1)
+    spark.conf.set(_MAX_BYTES, "1048576")
+    try:
+        with in_workers._rows_not_bytes(frame):
+            assert (spark.conf.get(_MAX_BYTES), spark.conf.get(_MAX_ROWS, None)) == ("1048576", None)
+    finally:
+        spark.conf.unset(_MAX_BYTES)
+    spark.conf.set(_MAX_ROWS, "100")
+    try:
+        with in_workers._rows_not_bytes(frame):
+            assert spark.conf.get(_MAX_ROWS) == "100"
+        assert spark.conf.get(_MAX_ROWS) == "100"
+    finally:
+        spark.conf.unset(_MAX_ROWS)
+
+
+def test_work_gets_all_rows_in_order_and_in_larger_batches(spark: Any) -> None:
+    answers = collect_from_workers(spark.range(0, 40_000, 1, 1), _spans, "first long, last long, rows long")
+    assert [tuple(row) for row in answers] == [(0, 16_383, 16_384), (16_384, 32_767, 16_384), (32_768, 39_999, 7_232)]
+
+
+def test_batches_are_gathered_until_they_have_rows_or_bytes_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = [pa.RecordBatch.from_pydict({"a": list(range(start, start + 3))}) for start in range(0, 12, 3)]
+    monkeypatch.setattr(in_workers, "_ENOUGH_ROWS", 6)
+    assert [batch.to_pydict()["a"] for batch in gathered(iter(small))] == [list(range(6)), list(range(6, 12))]
+    monkeypatch.setattr(in_workers, "_ENOUGH_BYTES", small[0].nbytes)
+    assert list(gathered(iter(small))) == small
+    assert list(gathered(iter([]))) == []
+
+
+def _sizes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"rows": [batch.num_rows]})
+
+
+def _spans(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        ids = batch.column(0).to_pylist()
+        yield pa.RecordBatch.from_pydict({"first": [ids[0]], "last": [ids[-1]], "rows": [len(ids)]})
 
 
 def _left_by_the_task_before(frame: Callable[[], Any]) -> list[int]:

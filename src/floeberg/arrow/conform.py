@@ -54,6 +54,7 @@ class Conformer:
 
     def __init__(self, source: pa.Schema, schema: Schema, *, case_sensitive: bool = True) -> None:
         self.schema = arrow_schema(schema)
+        self._source = source
         self._targets = schema.fields
         fields = _named(
             file_fields(source, location="input", id_key=b""), schema.fields, case_sensitive=case_sensitive, path=""
@@ -75,16 +76,21 @@ class Conformer:
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
+    def takes(self, source: pa.Schema) -> bool:
+        """Whether batches of that schema are those that it was made for."""
+        return bool(self._source.equals(source, check_metadata=True))
+
+    def batches(self, data: Any, *, batch_rows: int = DEFAULT_BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """The batches of a pyarrow Table, RecordBatch or RecordBatchReader, conformed."""
+        given = data.to_batches() if isinstance(data, pa.Table) else data
+        for batch in (given,) if isinstance(given, pa.RecordBatch) else given:
+            for start in range(0, batch.num_rows, batch_rows):
+                yield self.apply(batch.slice(start, batch_rows))
+
 
 def conform(data: Any, schema: Schema, *, batch_rows: int = DEFAULT_BATCH_ROWS) -> Iterator[pa.RecordBatch]:
     """The batches of a pyarrow Table, RecordBatch or RecordBatchReader, conformed to a table schema."""
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
-    conformer = Conformer(data.schema, schema)
-    batches = data.to_batches(max_chunksize=batch_rows) if isinstance(data, pa.Table) else data
-    for batch in batches:
-        for start in range(0, batch.num_rows, batch_rows):
-            yield conformer.apply(batch.slice(start, batch_rows))
+    return Conformer(data.schema, schema).batches(data, batch_rows=batch_rows)
 
 
 class _WriteResolver(Resolver):

@@ -12,9 +12,11 @@ import pyarrow.compute as pc
 
 from floeberg.arrow.metrics_config import MetricsConfig, MetricsMode, ModeKind, measured_paths
 from floeberg.arrow.physical import physical_value
+from floeberg.spec.physical import decimal_from_unscaled
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import (
     BinaryType,
+    DecimalType,
     DoubleType,
     FloatType,
     GeographyType,
@@ -27,6 +29,7 @@ from floeberg.spec.values import to_bytes
 
 _MAX_CODE_POINT: Final = 0x10FFFF
 _FIRST_SURROGATE, _AFTER_SURROGATES = 0xD800, 0xE000
+_LONG_DIGITS: Final = 18
 _UNORDERED: Final = (GeometryType, GeographyType, VariantType)
 
 
@@ -73,11 +76,24 @@ class _Column:
             self._bound(array)
 
     def _bound(self, array: pa.Array) -> None:
-        found = pc.min_max(array)
-        lower, upper = physical_value(found["min"], self.type), physical_value(found["max"], self.type)
+        lower, upper = self._least_and_greatest(array)
         if lower is not None:
             self.lower = lower if self.lower is None else min(self.lower, lower)
             self.upper = upper if self.upper is None else max(self.upper, upper)
+
+    def _least_and_greatest(self, array: pa.Array) -> tuple[Any, Any]:
+        if (
+            isinstance(self.type, DecimalType)
+            and self.type.precision <= _LONG_DIGITS
+            and isinstance(array, pa.Decimal128Array)
+        ):
+            # The lower half of each value is the value; to compare halves takes a quarter of the time of 128 bits.
+            whole = array.drop_null() if array.null_count else array
+            halves = np.frombuffer(whole.buffers()[1], np.int64)[2 * whole.offset : 2 * (whole.offset + len(whole)) : 2]
+            scale = self.type.scale
+            return decimal_from_unscaled(int(halves.min()), scale), decimal_from_unscaled(int(halves.max()), scale)
+        found = pc.min_max(array)
+        return physical_value(found["min"], self.type), physical_value(found["max"], self.type)
 
 
 class MetricsCollector:

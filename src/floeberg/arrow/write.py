@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 import pyarrow as pa
 from msgspec import structs
 
-from floeberg.arrow.conform import conform
+from floeberg.arrow.conform import Conformer
 from floeberg.arrow.file_schema import file_fields
 from floeberg.arrow.io import FileSink, open_sink
 from floeberg.arrow.metrics import MetricsCollector
@@ -199,12 +199,15 @@ class RollingWriter:
         self._open: dict[Partition, _Open] = {}
         self._done: list[DataFile] = []
         self._runs = 0
+        self._conformer: Conformer | None = None
         stored_schema(schema)
 
     def write(self, data: Any) -> None:
         """Adds the rows of a pyarrow Table, RecordBatch or RecordBatchReader. Raises InvalidInput before any of a batch
         is written when it does not fit the schema."""
-        batches = conform(data, self._schema)
+        if self._conformer is None or not self._conformer.takes(data.schema):
+            self._conformer = Conformer(data.schema, self._schema)
+        batches = self._conformer.batches(data)
         order = self._sort_order
         if order is not None and order.is_sorted:
             table = pa.Table.from_batches(list(batches), schema=arrow_schema(self._schema))

@@ -18,7 +18,7 @@ from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import may_be_copied
 from floeberg.spark.dml.target import ChangedTable, with_age
 from floeberg.spark.held_settings import held_setting
-from floeberg.spark.in_workers import map_in_workers
+from floeberg.spark.in_workers import collect_from_workers
 from floeberg.spark.read.worker_check import check_workers
 from floeberg.spark.write.distribution import distributed
 from floeberg.spark.write.job import WriterTask, run_work, writer_task
@@ -90,7 +90,7 @@ def may_write_at_once(target: ChangedTable, tasks: list[FileScanTask]) -> bool:
 def find_changes(target: ChangedTable, changes: DataFrame, *, once: bool = False) -> Touched:
     """Runs a change. With `once`, notes whether a row comes more than once, whatever becomes of it."""
     check_workers(target.spark)
-    return _put_together(map_in_workers(changes, ChangeTask(None), _RESULT_TEXT).collect(), None, once=once)
+    return _put_together(collect_from_workers(changes, ChangeTask(None), _RESULT_TEXT), None, once=once)
 
 
 def write_changes(target: ChangedTable, changes: DataFrame, *, once: bool = False) -> Touched:

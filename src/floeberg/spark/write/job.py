@@ -21,7 +21,7 @@ from floeberg.arrow.write_properties import write_properties
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, StorageError
 from floeberg.files.data_file_wire import decode_data_file, encode_data_file
-from floeberg.spark.in_workers import Work, map_in_workers
+from floeberg.spark.in_workers import Work, collect_from_workers
 from floeberg.spark.read.worker_check import check_workers
 from floeberg.spark.worker_stores import WorkerStores, worker_stores
 from floeberg.spark.write.distribution import distributed
@@ -134,7 +134,7 @@ def run_work(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work, 
     """What work around a writer answers, as rows of a schema. What it wrote is removed when it fails."""
     check_workers(rows.sparkSession)
     try:
-        return _collected(map_in_workers(rows, work, schema), table)
+        return _collected(rows, work, schema, table)
     except BaseException:
         _remove_written(task, table)
         raise
@@ -154,11 +154,10 @@ def _remove_written(task: WriterTask, table: LoadedTable) -> None:
         logger.warning("table %s: files of the failed write %s stay: %s", task.location, task.write_id, error)
 
 
-def _collected(frame: DataFrame, table: LoadedTable) -> list[Any]:
+def _collected(frame: DataFrame, work: Work, schema: str, table: LoadedTable) -> list[Any]:
     """Runs the job. What a worker found wrong with the rows comes back as the error that it raised there."""
     try:
-        rows: list[Any] = frame.collect()
-        return rows
+        return collect_from_workers(frame, work, schema)
     except PySparkException as error:
         found = _WORKER_ERROR.search(str(error))
         if found is None:
