@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
@@ -16,6 +18,7 @@ from floeberg.arrow.types import arrow_schema
 from floeberg.arrow.write import RollingWriter
 from floeberg.commit.row_delta import RowDelta
 from floeberg.expr.parse_sql import parse_where
+from floeberg.spark.read import position_deletes
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.frame_registry import scan_of
 from floeberg.spec.data_file import FileContent
@@ -57,8 +60,11 @@ def test_position_deletes_are_applied_by_bitmaps(spark: Any, lake: Catalog, form
     assert frame.where("id between 60 and 70").count() == 8
 
 
+@pytest.mark.parametrize("layout", ["padded", "packed"])
 @pytest.mark.parametrize("equal_sizes", [True, False])
-def test_each_of_many_files_finds_its_own_bitmap(spark: Any, lake: Catalog, equal_sizes: bool) -> None:
+def test_each_of_many_files_finds_its_own_bitmap(
+    spark: Any, lake: Catalog, equal_sizes: bool, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """More files than are written into the query, the last position of each deleted, its neighbours in the array of words
     not; the sizes of files are their keys only where no two are equal."""
     table = made(lake, format_version=3)
@@ -69,9 +75,58 @@ def test_each_of_many_files_finds_its_own_bitmap(spark: Any, lake: Catalog, equa
     assert (len(set(sizes)) < len(sizes)) is equal_sizes
     table.delete(where="id in (0, 63, 1064, 2000, 5063, 7070, 19063, 19069)")
     table.delete(where="id >= 3000 and id < 3010 or id >= 10062 and id < 10066")
+    if layout == "packed":
+        monkeypatch.setattr(position_deletes, "_padded", lambda words: None)
     frame = table_frame(spark, loaded(table))
     assert spark_rows(frame) == arrow_rows(table)
     assert spark_rows(frame.where("id > 3050")) == arrow_rows(table, where="id > 3050")
+
+
+def test_bitmaps_of_very_different_length_are_not_made_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [np.full(count, -1, dtype=np.int64) for count in (1, 1, 9)]
+    padded = position_deletes._padded(words)
+    assert padded is not None
+    assert padded.places == [0, 9, 18]
+    assert np.flatnonzero(padded.values).tolist() == [0, 9, *range(18, 27)]
+    monkeypatch.setattr(position_deletes, "_SMALL_BYTES", 0)
+    assert position_deletes._padded(words) is None
+    packed = position_deletes._packed(words)
+    assert [(place >> 32, place & 0xFFFFFFFF) for place in packed.places] == [(0, 1), (1, 1), (2, 9)]
+    assert len(packed.values) == 11
+
+
+@pytest.mark.connect
+def test_a_table_with_deletes_joins_itself(spark: Any, lake: Catalog) -> None:
+    """Both sides look into the same bitmaps, which are kept from one query to the next."""
+    table = made(lake, format_version=3)
+    append(table, rows(0, 100))
+    append(table, rows(100, 100))
+    table.delete(where="id in (0, 64, 99, 150)")
+    one, other = (table_frame(spark, loaded(table)).alias(name) for name in ("one", "other"))
+    joined = one.join(other, F.col("one.id") == F.col("other.id")).select("one.id")
+    assert sorted(row.id for row in joined.collect()) == [i for i in range(200) if i not in (0, 64, 99, 150)]
+    assert joined.union(one.select("id")).count() == 2 * 196
+
+
+def test_bitmaps_are_read_again_only_when_there_are_other_deletes(
+    spark: Any, lake: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = made(lake, format_version=3)
+    append(table, rows(0, 100))
+    table.delete(where="id in (0, 64)")
+    read: list[int] = []
+    load = position_deletes._load_words
+    monkeypatch.setattr(position_deletes, "_load_words", lambda *given: read.append(1) or load(*given))
+    for _ in range(3):
+        assert table_frame(spark, loaded(table)).count() == 98
+    assert read == [1]
+    table.delete(where="id = 65")
+    assert table_frame(spark, loaded(table)).count() == 97
+    assert read == [1, 1]
+    for number in range(position_deletes._MAX_KEPT):
+        table.delete(where=f"id = {70 + number}")
+        assert table_frame(spark, loaded(table)).count() == 96 - number
+    assert len(vars(spark)[position_deletes._KEPT]) == position_deletes._MAX_KEPT
 
 
 def delete_keys(table: Table, rows: list[dict[str, Any]], *columns: str, spec_id: int | None = None) -> None:

@@ -20,7 +20,7 @@ from floeberg.spark.read.metadata_columns import (
     needs_row_index,
 )
 from floeberg.spark.read.parquet_scan import FILE_NAME, PlacedTask, parquet_frame
-from floeberg.spark.read.position_deletes import PLACE, Words, is_live, load_words, places_column
+from floeberg.spark.read.position_deletes import PLACE, DeletedPositions, deleted_positions
 from floeberg.spark.read.routes import ColumnChoice
 from floeberg.spark.read.worker import TableFiles
 from floeberg.spark.sql.lexer import quote_name
@@ -43,32 +43,34 @@ class CompiledScan:
 
     def plain(self, tasks: Sequence[PlacedTask]) -> Any:
         """Files without deletes."""
-        return self._frame(tasks, (), None)
+        return self._frame(tasks, None, None)
 
     def with_positions(self, tasks: Sequence[PlacedTask]) -> Any | None:
         """Files with position deletes; None when these are too many to be sent to the executors."""
-        words = self._words(tasks)
-        return None if words is None else self._frame(tasks, words, None)
+        deleted = self._deleted(tasks)
+        return None if deleted is None else self._frame(tasks, deleted, None)
 
     def with_keys(self, tasks: Sequence[PlacedTask]) -> Any | None:
         """Files with equality deletes, and perhaps position deletes."""
         has_positions = any(p.task.deletion_vector is not None or p.task.position_deletes for p in tasks)
-        words = self._words(tasks) if has_positions else ()
-        if words is None:
+        deleted = self._deleted(tasks) if has_positions else None
+        if has_positions and deleted is None:
             return None
         plan = plan_equality([placed.task for placed in tasks], self.files.schema, self.files.specs)
-        return self._frame(tasks, words, plan)
+        return self._frame(tasks, deleted, plan)
 
-    def _words(self, tasks: Sequence[PlacedTask]) -> Sequence[Words] | None:
-        return load_words([placed.task for placed in tasks], self.files)
+    def _deleted(self, tasks: Sequence[PlacedTask]) -> DeletedPositions | None:
+        return deleted_positions(self.spark, [placed.task for placed in tasks], self.files)
 
-    def _frame(self, placed: Sequence[PlacedTask], deleted: Sequence[Words], equality: EqualityPlan | None) -> Any:
+    def _frame(
+        self, placed: Sequence[PlacedTask], deleted: DeletedPositions | None, equality: EqualityPlan | None
+    ) -> Any:
         tasks = [each.task for each in placed]
         columns = self._columns(equality)
         own = [field for field in self.projection.fields if is_metadata(field)]
         facts = facts_of(own, tasks, self.files.specs)
-        if deleted:
-            facts[PLACE] = places_column(deleted)
+        if deleted is not None:
+            facts[PLACE] = deleted.places
         if equality is not None:
             facts |= equality.facts(tasks)
         frame, keys = parquet_frame(
@@ -76,15 +78,15 @@ class CompiledScan:
             placed,
             read_schema(list(columns.values())),
             key=bool(facts),
-            row_index=bool(deleted) or needs_row_index(own),
+            row_index=deleted is not None or needs_row_index(own),
             file_name=self.names_files,
         )
         if facts:
             frame = join_facts(self.spark, frame, keys, [task.data_file.file_path for task in tasks], facts)
-        if deleted:
+        if deleted is not None:
             if (first := first_conditions(self.where, columns)) is not None:
                 frame = frame.where(first)
-            frame = frame.where(is_live(self.spark, deleted))
+            frame = frame.where(deleted.is_live())
         for join in equality.joins if equality is not None else ():
             frame = without_deleted(self.spark, frame, join, self.files, columns)
         return self._projected(frame, columns)

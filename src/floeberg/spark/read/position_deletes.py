@@ -5,7 +5,9 @@ https://iceberg.apache.org/spec/#position-delete-files, https://iceberg.apache.o
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, TypeAlias
 
@@ -29,6 +31,10 @@ MAX_STORED_BYTES: Final = 32 << 20
 """Delete files of more bytes than this in all are not read here, but where the data files are."""
 MAX_WORDS_BYTES: Final = 64 << 20
 """Bitmaps of more bytes than this in all are not sent to the executors."""
+_SMALL_BYTES: Final = 4 << 20
+_KEPT: Final = "_floeberg_deleted_positions"
+_MAX_KEPT: Final = 8
+_MAX_KEPT_BYTES: Final = 4 << 20
 _WORD_BITS: Final = 64
 _WORD: Final = f"shiftright({ROW_INDEX}, 6)"
 _HALF: Final = 32
@@ -44,7 +50,57 @@ def stored_bytes(tasks: Sequence[FileScanTask]) -> int:
     return sum(sizes.values())
 
 
-def load_words(tasks: Sequence[FileScanTask], files: TableFiles) -> list[Words] | None:
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How the words of files lie in one array: a number for each file, and by it the place of a row's word."""
+
+    values: Words
+    places: list[int]
+    index: str
+    past_the_end: str
+    """Asked of the few rows whose bit is set: behind a file's own words lie those of the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedPositions:
+    """The deleted positions of some files, whose words are one array that every row sees: to join each file's own to its
+    rows would cost an object for each row."""
+
+    words: Any
+    places: pa.Array
+    """A fact of each file: PLACE."""
+    index: str
+    past_the_end: str
+
+    def is_live(self) -> Any:
+        """Whether the row's position is not among the deleted ones of its file."""
+        word = F.get(self.words.scalar(), F.expr(f"CAST({self.index} AS INT)"))
+        bit = F.call_function("bit_get", word, F.expr(f"CAST({ROW_INDEX} & 63 AS INT)"))
+        return (bit == F.lit(0)) | F.expr(self.past_the_end)
+
+
+def deleted_positions(spark: Any, tasks: Sequence[FileScanTask], files: TableFiles) -> DeletedPositions | None:
+    """The deleted positions of each task's file; None when they are too many to be sent around. Those of the last few
+    queries are kept with the session: delete files never change."""
+    of_tasks = tuple((task.data_file.file_path, tuple(d.file.identity for d in task.deletes)) for task in tasks)
+    key = (of_tasks, files.ignore_scheme)
+    kept: OrderedDict[Any, DeletedPositions] = vars(spark).setdefault(_KEPT, OrderedDict())
+    if (known := kept.get(key)) is not None:
+        return known
+    words = _load_words(tasks, files)
+    if words is None:
+        return None
+    layout = _padded(words) or _packed(words)
+    frame = spark.createDataFrame(pa.table({_WORDS: words_column([layout.values])}))
+    found = DeletedPositions(frame, pa.array(layout.places, pa.int64()), layout.index, layout.past_the_end)
+    if layout.values.nbytes <= _MAX_KEPT_BYTES:
+        kept[key] = found
+        while len(kept) > _MAX_KEPT:
+            kept.popitem(last=False)
+    return found
+
+
+def _load_words(tasks: Sequence[FileScanTask], files: TableFiles) -> list[Words] | None:
     """The words of the deleted positions of each task's file; None when they are too many to be sent around."""
     if stored_bytes(tasks) > MAX_STORED_BYTES:
         return None
@@ -81,19 +137,22 @@ def words_column(words: Sequence[Words]) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
 
 
-def places_column(words: Sequence[Words]) -> pa.Array:
-    """Where the words of each file begin among those of all, and how many they are, in one number: a fact."""
+def _padded(words: Sequence[Words]) -> _Layout | None:
+    """As many words for each file: a row needs to know nothing of its file but where they begin. None where that would
+    take much more than the words themselves."""
+    width = max(len(own) for own in words)
+    if width * len(words) * 8 > max(_SMALL_BYTES, 2 * sum(own.nbytes for own in words)):
+        return None
+    values = np.zeros((len(words), width), dtype=np.int64)
+    for row, own in zip(values, words, strict=True):
+        row[: len(own)] = own
+    places = [number * width for number in range(len(words))]
+    return _Layout(values.reshape(-1), places, f"{PLACE} + {_WORD}", f"{_WORD} >= {width}L")
+
+
+def _packed(words: Sequence[Words]) -> _Layout:
+    """The words of each file behind those of the last; in one number where they begin and how many they are."""
     counts = [len(own) for own in words]
-    first = accumulate(counts, initial=0)
-    return pa.array([(begin << _HALF) | count for begin, count in zip(first, counts, strict=False)], pa.int64())
-
-
-def is_live(spark: Any, words: Sequence[Words]) -> Any:
-    """Whether the row's position is not among the deleted ones of its file, whose place is a fact. The words of all files
-    are one array that every row sees: to join each file's own to its rows would cost an object for each row."""
-    everything = spark.createDataFrame(pa.table({_WORDS: words_column([np.concatenate(words)])})).scalar()
-    word = F.get(everything, F.expr(f"CAST(shiftright({PLACE}, {_HALF}) + {_WORD} AS INT)"))
-    bit = F.call_function("bit_get", word, F.expr(f"CAST({ROW_INDEX} & 63 AS INT)"))
-    # Asked second, of the few rows whose bit is set: behind the file's own words lie those of the next.
-    is_past_the_end = F.expr(f"{_WORD} >= ({PLACE} & {(1 << _HALF) - 1}L)")
-    return (bit == F.lit(0)) | is_past_the_end
+    places = [(begin << _HALF) | count for begin, count in zip(accumulate(counts, initial=0), counts, strict=False)]
+    index, past_the_end = f"shiftright({PLACE}, {_HALF}) + {_WORD}", f"{_WORD} >= ({PLACE} & {(1 << _HALF) - 1}L)"
+    return _Layout(np.concatenate(words), places, index, past_the_end)
