@@ -9,7 +9,6 @@ from typing import Any
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.read.compiled_columns import OWN_PREFIX, CompiledColumn, read_schema
 from floeberg.spark.read.equality_deletes import EqualityPlan, plan_equality, without_deleted
-from floeberg.spark.read.file_facts import join_facts
 from floeberg.spark.read.first_conditions import first_conditions
 from floeberg.spark.read.metadata_columns import (
     COMPUTED,
@@ -73,16 +72,14 @@ class CompiledScan:
             facts[PLACE] = deleted.places
         if equality is not None:
             facts |= equality.facts(tasks)
-        frame, keys = parquet_frame(
+        frame = parquet_frame(
             self.spark,
             placed,
             read_schema(list(columns.values())),
-            key=bool(facts),
+            facts=facts,
             row_index=deleted is not None or needs_row_index(own),
             file_name=self.names_files,
         )
-        if facts:
-            frame = join_facts(self.spark, frame, keys, [task.data_file.file_path for task in tasks], facts)
         if deleted is not None:
             if (first := first_conditions(self.where, columns)) is not None:
                 frame = frame.where(first)

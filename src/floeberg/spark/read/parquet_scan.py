@@ -7,16 +7,17 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import types as st
 
 from floeberg.errors import DataFileCorrupt
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.held_settings import held_setting
 from floeberg.spark.read.compiled_columns import OWN_PREFIX
+from floeberg.spark.read.file_facts import FileKeys, with_facts
 from floeberg.spark.read.spark_paths import given_location, metadata_file_path, spark_path
 from floeberg.storage.location import Location
 
-KEY: Final = f"{OWN_PREFIX}key"
 ROW_INDEX: Final = f"{OWN_PREFIX}row_index"
 FILE_NAME: Final = f"{OWN_PREFIX}file_name"
 """The name of a row's file, by which files are left out after the fact; null where it is not known."""
@@ -52,41 +53,34 @@ class PlacedTask:
     scheme: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileKeys:
-    """How rows find facts about their file: by its size where no two sizes are equal (a number joins quickly), else by
-    its path. `values` has the key of each file by its recorded path."""
-
-    by_size: bool
-    values: Mapping[str, int | str]
-
-    @property
-    def source(self) -> str:
-        """The column that has the key."""
-        return "_metadata.file_size" if self.by_size else "_metadata.file_path"
-
-
 def parquet_frame(
-    spark: Any, tasks: Sequence[PlacedTask], schema: st.StructType, *, key: bool, row_index: bool, file_name: bool
-) -> tuple[Any, FileKeys]:
-    """The files of tasks as one frame: the columns of the schema, and the file's key, the row's position and the file's
-    name, where they are asked for. Raises DataFileCorrupt when Spark would read other files than were planned."""
+    spark: Any,
+    tasks: Sequence[PlacedTask],
+    schema: st.StructType,
+    *,
+    facts: Mapping[str, pa.Array],
+    row_index: bool,
+    file_name: bool,
+) -> Any:
+    """The files of tasks as one frame: the columns of the schema, facts about the row's file, which have a value for each
+    task, and the row's position and the file's name where they are asked for. Raises DataFileCorrupt when Spark would read
+    other files than were planned."""
     ensure_field_ids(spark)
     paths = [spark_path(placed.location, placed.scheme) for placed in tasks]
     local = all(placed.scheme in ("file", "hdfs") for placed in tasks)
-    # Spark refuses the generated name beside all of `_metadata`, of which a key, which is always used, leaves one field.
-    generated = key and row_index
+    # Spark refuses the generated name beside all of `_metadata`, of which a fact, which is always used, leaves one field.
+    generated = bool(facts) and row_index
     with _listing(spark, len(paths) if local else 0):
         read = st.StructType([*schema.fields, _GENERATED_INDEX]) if generated else schema
         frame = spark.read.schema(read).options(**_READ_OPTIONS).parquet(*paths)
         listed = frame.inputFiles()
     keys = _checked_keys(tasks, listed)
-    added = [f"{keys.source} AS {KEY}"] if key else []
+    others = []
     if row_index:
-        added.append(f"{_GENERATED_INDEX.name if generated else '_metadata.row_index'} AS {ROW_INDEX}")
+        others.append(f"{_GENERATED_INDEX.name if generated else '_metadata.row_index'} AS {ROW_INDEX}")
     if file_name:
-        added.append(f"_metadata.file_name AS {FILE_NAME}")
-    return (frame.selectExpr("*", *added) if added else frame), keys
+        others.append(f"_metadata.file_name AS {FILE_NAME}")
+    return with_facts(spark, frame, keys, [placed.task.data_file.file_path for placed in tasks], facts, others)
 
 
 def ensure_field_ids(spark: Any) -> None:
