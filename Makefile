@@ -40,9 +40,12 @@ test-connect: $(STAMP) ## run the marked core over Spark Connect
 	@if $(BIN)/python -c "import pyspark.sql.connect.session"; then FLOEBERG_SPARK=connect $(PYTEST) -m connect tests/spark; \
 	  else echo "SKIPPED: this pyspark cannot speak Spark Connect; install pyspark[connect] (grpcio and its companions)"; fi
 
+# What reaches executors. Names, DDL and attaching are the driver's alone, as is how conditions and columns are told to Spark.
+ON_EXECUTORS := dml read reach write test_corpus.py
+ON_DRIVER    := dml/test_merge_into.py read/test_compiled_traps.py read/test_pruned_frames.py write/test_overwrite_conditions.py
 test-cluster: $(STAMP) ## run the marked core on a standalone cluster of a master and two workers
 	@sh tools/check_java.sh
-	$(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python tools/with_cluster.py $(BIN)/python -m pytest -m "connect or cluster" tests/spark
+	$(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python tools/with_cluster.py $(BIN)/python -m pytest -m "connect or cluster" $(addprefix tests/spark/,$(ON_EXECUTORS)) $(addprefix --ignore=tests/spark/,$(ON_DRIVER))
 
 # Readers whose packages clash with ours live in environments of their own. `ready` says what was installed.
 PEERS          := .cache/peers

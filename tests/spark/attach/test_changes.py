@@ -9,7 +9,6 @@ import pytest
 from floeberg.errors import InvalidInput
 
 
-@pytest.mark.connect
 def test_changes_are_read_by_name_and_between_snapshots(session: Any) -> None:
     session.sql("CREATE TABLE lake.db.log (id BIGINT, name STRING)")
     session.sql("INSERT INTO lake.db.log SELECT /*+ COALESCE(1) */ id, 'a' FROM range(3)")
