@@ -40,8 +40,8 @@ test-connect: $(STAMP) ## run the marked core over Spark Connect
 	@if $(BIN)/python -c "import pyspark.sql.connect.session"; then FLOEBERG_SPARK=connect $(PYTEST) -m connect tests/spark; \
 	  else echo "SKIPPED: this pyspark cannot speak Spark Connect; install pyspark[connect] (grpcio and its companions)"; fi
 
-# What reaches executors. Names, DDL and attaching are the driver's alone, as is how conditions and columns are told to Spark.
-ON_EXECUTORS := dml read reach write test_corpus.py
+# What reaches executors. Names, most of DDL, and how conditions and columns are told to Spark are the driver's.
+ON_EXECUTORS := dml read reach write ddl/test_types_and_transforms.py test_corpus.py
 ON_DRIVER    := dml/test_merge_into.py read/test_compiled_traps.py read/test_pruned_frames.py write/test_overwrite_conditions.py
 test-cluster: $(STAMP) ## run the marked core on a standalone cluster of a master and two workers
 	@sh tools/check_java.sh

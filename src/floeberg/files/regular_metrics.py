@@ -53,7 +53,8 @@ def decode_regular(
     body: bytes | bytearray, records: int, plan: DecodePlan, *, select: Collection[str], metrics_of: Iterable[int]
 ) -> dict[str, pl.Series] | None:
     """As `decode_columns`, with the metrics of some fields as columns (`files.metric_columns`). None where the maps are
-    not alike in all records, or the bytes are damaged."""
+    not alike in all records, or the bytes are damaged. Of a key that stands twice in a map, which no writer may write, it
+    may give either value."""
     shape = None if records < FEWEST_RECORDS else _expected(body, plan)
     if shape is None or not _begin_alike(body, records, shape.beginnings):
         return None
@@ -126,9 +127,10 @@ def _shape(plan: DecodePlan, maps: tuple[tuple[str, _Keys], ...]) -> _Shape:
             if empty_before:
                 beginnings[empty_before + beginning] += 1
         assert wire.item is not None
+        value = next(field.type for field in wire.item.fields if field.name == "value")
         for key in own:
             columns[_key(name, key)] = _LONG
-            columns[_value(name, key)] = wire.item.fields[1].type
+            columns[_value(name, key)] = value
         if keys[name] is not None:
             beginning += constant(f"{name}/end", 0)
         empty_before = b"" if own else empty_before + beginning

@@ -22,8 +22,8 @@ Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _MAX_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _MAX_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _NO_LIMIT: Final = str(2**31 - 1)
-_ROWS_SENT: Final = 2_048
-"""How many rows are sent at a time where their bytes are not counted: with 32 KB a row as many bytes as Spark would send."""
+_ROWS_SENT: Final = 1_024
+"""How many rows are sent at a time where their bytes are not counted: with 64 KB a row as many bytes as Spark would send."""
 
 _ENOUGH_ROWS: Final = 1 << 14
 _ENOUGH_BYTES: Final = 32 << 20
@@ -46,28 +46,20 @@ def collect_from_workers(frame: DataFrame, work: Work, schema: Any) -> list[Any]
 def _rows_not_bytes(frame: DataFrame) -> Iterator[None]:
     """Bounds what is sent to workers at a time by rows. Spark also counts the bytes of all columns so far, after each row,
     which takes a third of the time of a write. Not where a column is likely to hold large values, nor where someone has
-    set a limit of their own."""
+    set a limit of their own. The bounds are the session's while the job runs: they hold for users' functions in it too."""
     spark = frame.sparkSession
-    if spark.conf.get(_MAX_BYTES, None) not in (None, _NO_LIMIT) or _may_be_large(frame.schema):
+    ours = {_MAX_BYTES: _NO_LIMIT, _MAX_ROWS: str(_ROWS_SENT)}
+    if any(spark.conf.get(name, None) not in (None, own) for name, own in ours.items()) or _may_be_large(frame.schema):
         yield
         return
-    own = int(spark.conf.get(_MAX_ROWS, None) or 0)
-    with (
-        held_setting(spark, _MAX_BYTES, _NO_LIMIT),
-        held_setting(spark, _MAX_ROWS, str(min(own, _ROWS_SENT) if own > 0 else _ROWS_SENT)),
-    ):
+    with held_setting(spark, _MAX_BYTES, _NO_LIMIT), held_setting(spark, _MAX_ROWS, str(_ROWS_SENT)):
         yield
 
 
 def _may_be_large(data_type: Any) -> bool:
-    """Whether there are bytes in it, which may be anything, or a type made of them."""
-    match data_type:
-        case st.StructType():
-            return any(_may_be_large(field.dataType) for field in data_type.fields)
-        case st.ArrayType():
-            return _may_be_large(data_type.elementType)
-        case st.MapType():
-            return _may_be_large(data_type.keyType) or _may_be_large(data_type.valueType)
+    """Whether there are bytes in it, or a list or map, which may be of any length."""
+    if isinstance(data_type, st.StructType):
+        return any(_may_be_large(field.dataType) for field in data_type.fields)
     return not isinstance(data_type, (st.NumericType, st.StringType, st.DatetimeType, st.BooleanType))
 
 

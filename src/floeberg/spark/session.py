@@ -15,6 +15,7 @@ from floeberg.catalogs.base import CatalogBackend, LoadedTable, LoadedView
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.errors import InvalidInput, NamespaceNotFound, NotFound, TableNotFound, UnsupportedFeature, ViewNotFound
 from floeberg.scan.frame_cache import FrameCache
+from floeberg.spark.held_settings import SESSION_MARK as MARK
 from floeberg.spark.originals import original, spark_sql
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.names import (
@@ -31,7 +32,6 @@ from floeberg.spark.sql.names import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MARK: Final = "floeberg.session"
 """The setting that holds the key of a session's state."""
 
 

@@ -22,6 +22,7 @@ from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.compiled_columns import OWN_PREFIX
 from floeberg.spark.read.parquet_scan import ROW_INDEX
 from floeberg.spark.read.worker import TableFiles
+from floeberg.spec.data_file import DataFile
 
 Words: TypeAlias = npt.NDArray[np.int64]
 
@@ -82,10 +83,11 @@ class DeletedPositions:
 def deleted_positions(spark: Any, tasks: Sequence[FileScanTask], files: TableFiles) -> DeletedPositions | None:
     """The deleted positions of each task's file; None when they are too many to be sent around. Those of the last few
     queries are kept with the session: delete files never change."""
-    of_tasks = tuple((task.data_file.file_path, tuple(d.file.identity for d in task.deletes)) for task in tasks)
-    key = (of_tasks, files.ignore_scheme)
+    key = (tuple((task.data_file.file_path, tuple(_known_as(d.file) for d in task.deletes)) for task in tasks),
+           files.ignore_scheme)  # fmt: skip
     kept: OrderedDict[Any, DeletedPositions] = vars(spark).setdefault(_KEPT, OrderedDict())
-    if (known := kept.get(key)) is not None:
+    if (known := kept.pop(key, None)) is not None:
+        kept[key] = known  # the last one asked for
         return known
     words = _load_words(tasks, files)
     if words is None:
@@ -98,6 +100,10 @@ def deleted_positions(spark: Any, tasks: Sequence[FileScanTask], files: TableFil
         while len(kept) > _MAX_KEPT:
             kept.popitem(last=False)
     return found
+
+
+def _known_as(file: DataFile) -> tuple[object, ...]:
+    return (*file.identity, file.file_size_in_bytes, file.content_size_in_bytes, file.record_count)
 
 
 def _load_words(tasks: Sequence[FileScanTask], files: TableFiles) -> list[Words] | None:
@@ -141,7 +147,8 @@ def _padded(words: Sequence[Words]) -> _Layout | None:
     """As many words for each file: a row needs to know nothing of its file but where they begin. None where that would
     take much more than the words themselves."""
     width = max(len(own) for own in words)
-    if width * len(words) * 8 > max(_SMALL_BYTES, 2 * sum(own.nbytes for own in words)):
+    padded_bytes = width * len(words) * 8
+    if padded_bytes > max(_SMALL_BYTES, 2 * sum(own.nbytes for own in words)) or padded_bytes > MAX_WORDS_BYTES:
         return None
     values = np.zeros((len(words), width), dtype=np.int64)
     for row, own in zip(values, words, strict=True):
