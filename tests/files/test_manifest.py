@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import fastavro
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from floeberg.files.frame import decode_manifest, inherit, manifest_frame, store
 from floeberg.files.manifest import (
     UNASSIGNED_SEQUENCE_NUMBER,
     entries,
+    number_tuples,
     read_manifest,
     read_manifest_header,
     write_manifest,
@@ -346,3 +348,10 @@ def test_string_partitions_keep_every_character() -> None:
         partition_type=spec.partition_type(schema),
     )
     assert found.data_file.partition == file.partition
+
+
+@given(st.lists(st.none() | st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3), max_size=8), st.integers(0, 8))
+def test_lists_of_numbers_are_tuples_and_equal_ones_are_one(rows: list[list[int] | None], start: int) -> None:
+    found = number_tuples(pl.Series(rows, dtype=pl.List(pl.Int64)).slice(start))
+    assert found == [None if numbers is None else tuple(numbers) for numbers in rows[start:]]
+    assert len({id(numbers) for numbers in found if numbers is not None}) == len(set(found) - {None})

@@ -119,7 +119,7 @@ def entries(frame: pl.DataFrame, partition_type: StructType) -> list[ManifestEnt
     """The rows of a whole frame (`files.frame`) as entries. Raises UnsupportedFeature for a file format not known."""
     columns: dict[str, list[object]] = {name: frame.get_column(name).to_list() for name in _PLAIN}
     columns |= {name: _maps(frame.get_column(name)) for name in _MAPS}
-    columns |= {name: _tuples(frame.get_column(name)) for name in _LISTS}
+    columns |= {name: list(number_tuples(frame.get_column(name))) for name in _LISTS}
     columns["content"] = [_CONTENTS[number] for number in frame.get_column("content").to_list()]
     columns["file_format"] = _formats(frame.get_column("file_format"))
     columns["partition"] = list(partition_tuples(frame.get_column("partition"), partition_type))
@@ -279,8 +279,20 @@ def _maps(series: pl.Series) -> list[object]:
     return out
 
 
-def _tuples(series: pl.Series) -> list[object]:
-    return [None if values is None else tuple(values) for values in series.to_list()]
+def number_tuples(series: pl.Series) -> list[tuple[int, ...] | None]:
+    """Each row's numbers. Cut out of the flat column, as `_maps` does; equal ones, of which there are many, are one object."""
+    flat = series.explode(empty_as_null=False, keep_nulls=False).to_list()
+    shared: dict[tuple[int, ...], tuple[int, ...]] = {}
+    out: list[tuple[int, ...] | None] = []
+    at = 0
+    for length in series.list.len().to_list():
+        if length is None:
+            out.append(None)
+            continue
+        numbers = tuple(flat[at : at + length])
+        out.append(shared.setdefault(numbers, numbers))
+        at += length
+    return out
 
 
 def _formats(series: pl.Series) -> list[object]:

@@ -11,7 +11,7 @@ import polars as pl
 from floeberg.errors import UnsupportedFeature
 from floeberg.expr.nodes import AlwaysTrue, Expression
 from floeberg.expr.residual import Residuals
-from floeberg.files.manifest import entries, partition_tuples
+from floeberg.files.manifest import entries, number_tuples, partition_tuples
 from floeberg.files.manifest_columns import DATA_FILE_COLUMNS
 from floeberg.scan.explanation import Explanation
 from floeberg.scan.manifest_frames import FilesOfSpec
@@ -112,9 +112,10 @@ class ScanPlan(Sequence[FileScanTask]):
         raise IndexError(f"the plan has {len(self)} tasks")
 
     def _tasks(self, part: FilesOfSpec, frame: pl.DataFrame) -> Iterator[FileScanTask]:
-        columns = [frame.get_column(name).to_list() for name in ("sequence_number", "file_sequence_number", "deletes")]
+        columns = [frame.get_column(name).to_list() for name in ("sequence_number", "file_sequence_number")]
+        deletes = number_tuples(frame.get_column("deletes"))
         for file, sequence_number, file_sequence_number, numbers in zip(
-            data_files_of(frame, part.partition_type), *columns, strict=True
+            data_files_of(frame, part.partition_type), *columns, deletes, strict=True
         ):
             yield FileScanTask(
                 data_file=file,
@@ -173,11 +174,7 @@ def data_files_of(frame: pl.DataFrame, partition_type: StructType) -> list[DataF
     if "lower_bounds" in frame.columns:
         return [entry.data_file for entry in entries_of(frame, partition_type)]
     formats = {text: _format(text) for text in frame.get_column("file_format").unique()}
-    shared: dict[object, object] = {}
-    offsets = [
-        None if values is None else shared.setdefault(tuple(values), tuple(values))
-        for values in frame.get_column("split_offsets").to_list()
-    ]
+    offsets = number_tuples(frame.get_column("split_offsets"))
     names = ("file_path", "file_format", "spec_id", "record_count", "file_size_in_bytes", "key_metadata",
              "sort_order_id", "first_row_id")  # fmt: skip
     columns = [frame.get_column(name).to_list() for name in names]
