@@ -60,7 +60,7 @@ def test_rows_are_sent_without_their_bytes_being_counted(spark: Any) -> None:
     with in_workers._rows_not_bytes(frame):
         assert spark.conf.get(_MAX_BYTES, None) == str(2**31 - 1)
         sizes = [row.rows for row in frame.mapInArrow(_sizes, "rows long").collect()]
-    assert sizes == [1_024, 1_024, 1_024, 1_024, 904]
+    assert sizes == [2_048, 2_048, 904]
     assert (spark.conf.get(_MAX_BYTES, None), spark.conf.get(_MAX_ROWS, None)) == (None, None)
 
 
