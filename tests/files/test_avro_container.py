@@ -158,3 +158,16 @@ def test_header_claims_are_checked_against_what_is_there() -> None:
     ):
         with pytest.raises(ManifestCorrupt):
             read_header(header)
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, -101), (-1, 100)])
+def test_negative_numbers_of_one_and_two_bytes_are_refused(count: int, size: int) -> None:
+    """The bytes behind them would make a block if their signs were not looked at."""
+    data = write_container(b'"long"', [], metadata={}, codec="null")
+    header = read_header(data)
+    block = encode_long(count) + encode_long(size) + b"\x02" * 100 + header.sync
+    assert len(encode_long(size)) == 2
+    with pytest.raises(ManifestCorrupt, match="claims"):
+        read_blocks(data + block, header)
+    whole = encode_long(1) + encode_long(100) + b"\x02" * 100 + header.sync
+    assert read_blocks(data + whole, header) == (1, bytearray(b"\x02" * 100))
