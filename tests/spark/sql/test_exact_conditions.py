@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from floeberg.errors import UnsupportedFeature
-from floeberg.spark.insert import exact_condition
+from floeberg.spark.dml.insert import exact_condition
 from floeberg.spark.sql.names import TableIdentifier
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import INT, STRING, NestedField

@@ -10,8 +10,8 @@ from floeberg.commit.refs import CreateRef, RemoveRef, Retention
 from floeberg.commit.table_changes import ChangeLocation, ChangeProperties, ChangeSortOrder, ChangeSpec
 from floeberg.errors import InvalidInput
 from floeberg.spark.ddl.create import COMMENT
-from floeberg.spark.ddl.results import nothing
-from floeberg.spark.execution import Execution, commit
+from floeberg.spark.host.execution import Execution, commit
+from floeberg.spark.host.results import nothing
 from floeberg.spark.sql.names import Name
 from floeberg.spark.sql.statements import (
     AddPartitionField,

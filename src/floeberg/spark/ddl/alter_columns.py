@@ -10,8 +10,8 @@ from floeberg.commit.table_changes import ChangeSchema
 from floeberg.errors import InvalidInput
 from floeberg.spark.ddl.alter import load
 from floeberg.spark.ddl.columns import default_value, field_of, schema_of, type_of
-from floeberg.spark.ddl.results import nothing
-from floeberg.spark.execution import Execution, commit
+from floeberg.spark.host.execution import Execution, commit
+from floeberg.spark.host.results import nothing
 from floeberg.spark.sql.statements import (
     AddColumns,
     AlterColumns,

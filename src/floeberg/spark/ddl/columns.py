@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.execution import Execution
+from floeberg.spark.host.execution import Execution
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.statements import ColumnDefinition, Span
 from floeberg.spec.schema import Schema

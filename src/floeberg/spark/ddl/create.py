@@ -27,13 +27,13 @@ from floeberg.errors import (
     ViewAlreadyExists,
 )
 from floeberg.spark.ddl.columns import schema_of
-from floeberg.spark.ddl.results import nothing
-from floeberg.spark.execution import Execution
-from floeberg.spark.query import span_frame
-from floeberg.spark.session import AttachedCatalog, AttachedSession
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.results import nothing
+from floeberg.spark.host.session import AttachedCatalog, AttachedSession
+from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.query.run import span_frame
 from floeberg.spark.sql.names import SESSION_CATALOG, TableIdentifier
 from floeberg.spark.sql.statements import CreateTable, CreateTableLike, DropTable, RenameTable
-from floeberg.spark.types import iceberg_schema_of
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.options import write_options

@@ -36,8 +36,8 @@ from floeberg.spark.dml.changed_rows import (
 from floeberg.spark.dml.merge_pruning import KeyPair, SourceKeys, source_keys, without_rows
 from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
 from floeberg.spark.dml.target import ChangedTable
+from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.types import iceberg_schema_of
 from floeberg.spark.write.same_schema import SchemaStays
 
 if TYPE_CHECKING:

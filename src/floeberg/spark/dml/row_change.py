@@ -24,8 +24,8 @@ from floeberg.spark.dml.copying import copy_kept_rows, may_be_copied
 from floeberg.spark.dml.delete_writing import write_deletes
 from floeberg.spark.dml.target import ChangedTable, with_age
 from floeberg.spark.dml.target_scan import kept_rows
+from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.read.arrow_scan import table_files
-from floeberg.spark.write.engine import engine_summary
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.options import DistributionMode
 from floeberg.spec.data_file import DataFile, FileContent

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from floeberg.spark.execution import Execution
-from floeberg.spark.query import query_frame
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.query.run import query_frame
 from floeberg.spark.sql.cursor import Cursor
 from floeberg.spark.sql.names import TableIdentifier
 from floeberg.spark.sql.references import Rewrite, apply_rewrites, double_braces, find_references

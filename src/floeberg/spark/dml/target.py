@@ -18,8 +18,9 @@ from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
-from floeberg.spark.execution import Execution
-from floeberg.spark.session import AttachedSession
+from floeberg.spark.host.destination import Destination, destination, refuse_encrypted
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.sql.conjuncts import condition_of_target
 from floeberg.spark.sql.cursor import Cursor
 from floeberg.spark.sql.lexer import quote_name
@@ -28,7 +29,6 @@ from floeberg.spark.sql.predicates import Condition
 from floeberg.spark.sql.references import double_braces
 from floeberg.spark.sql.statements import Span
 from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
-from floeberg.spark.write.destination import Destination, destination, refuse_encrypted
 from floeberg.spark.write.options import WriteOptions, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.lineage import MIN_FORMAT_VERSION

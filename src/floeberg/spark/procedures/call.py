@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.maintenance.expire import Expiry, expire_snapshots
-from floeberg.spark.ddl.results import rows
-from floeberg.spark.execution import Execution
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.results import rows
 from floeberg.spark.procedures.arguments import (
     BOOLEAN,
     INT,

@@ -19,11 +19,11 @@ from floeberg.commit.staging import preview
 from floeberg.commit.table_changes import ChangeSchema
 from floeberg.errors import FloebergError, InvalidInput, NotFound
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.spark.types import iceberg_schema_of
-from floeberg.spark.write import destination as destinations
+from floeberg.spark.host import destination as destinations
+from floeberg.spark.host.destination import destination, refuse_encrypted
+from floeberg.spark.host.engine_summary import engine_summary
+from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.align import Alignment, aligned
-from floeberg.spark.write.destination import destination, refuse_encrypted
-from floeberg.spark.write.engine import engine_summary
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.matching_files import matching_files
 from floeberg.spark.write.options import WriteOptions, write_options
