@@ -9,9 +9,9 @@ import pytest
 
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.dml.insert import exact_condition
-from floeberg.spark.sql.names import TableIdentifier
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import INT, STRING, NestedField
+from floeberg.sql.text.names import TableIdentifier
 
 SCHEMA = Schema(NestedField(1, "a", INT), NestedField(2, "b", STRING))
 

@@ -18,20 +18,20 @@ from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession, Resolved, refuse_static
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
-from floeberg.spark.sql.conjuncts import condition_of_target
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.dml_statements import Insert
-from floeberg.spark.sql.insert_defaults import find_defaults, query_text
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.names import TableIdentifier
-from floeberg.spark.sql.references import Rewrite, apply_rewrites
-from floeberg.spark.sql.statements import Span, TruncateTable
-from floeberg.spark.sql.to_expression import to_exact_expression
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.schema import Schema
-from floeberg.spec.spark_literals import literal_text
 from floeberg.spec.types import UNSET
+from floeberg.sql.conditions.to_expression import to_exact_expression
+from floeberg.sql.ddl.default_values import literal_text
+from floeberg.sql.queries.conjuncts import condition_of_target
+from floeberg.sql.queries.references import Rewrite, apply_rewrites
+from floeberg.sql.statements.dml_statements import Insert
+from floeberg.sql.statements.insert_defaults import find_defaults, query_text
+from floeberg.sql.statements.statements import TruncateTable
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Span, quote_name
+from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -26,10 +26,10 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import spark_type
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.names import Name
 from floeberg.spark.write.store_guard import guarded_column
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.sql.text.lexer import quote_name
+from floeberg.sql.text.names import Name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

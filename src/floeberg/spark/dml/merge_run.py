@@ -37,8 +37,8 @@ from floeberg.spark.dml.merge_pruning import KeyPair, SourceKeys, source_keys, w
 from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.types import iceberg_schema_of
-from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.write.same_schema import SchemaStays
+from floeberg.sql.text.lexer import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

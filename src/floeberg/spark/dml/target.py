@@ -21,14 +21,6 @@ from floeberg.spark.dml.target_scan import live_rows
 from floeberg.spark.host.destination import Destination, destination, refuse_encrypted
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.sql.conjuncts import condition_of_target
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.names import Name, TableIdentifier
-from floeberg.spark.sql.predicates import Condition
-from floeberg.spark.sql.references import double_braces
-from floeberg.spark.sql.statements import Span
-from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
 from floeberg.spark.write.options import WriteOptions, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.lineage import MIN_FORMAT_VERSION
@@ -41,6 +33,13 @@ from floeberg.spec.metadata_columns import (
     with_row_lineage,
 )
 from floeberg.spec.schema import Schema
+from floeberg.sql.conditions.predicates import Condition
+from floeberg.sql.conditions.to_expression import to_exact_expression, to_expression
+from floeberg.sql.queries.conjuncts import condition_of_target
+from floeberg.sql.queries.references import double_braces
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Span, quote_name
+from floeberg.sql.text.names import Name, TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -10,7 +10,7 @@ from floeberg.spark.entry.source import register_source
 from floeberg.spark.host.config import DEFAULT_CATALOG, PREFIX, open_from_settings, read_settings
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedCatalog, AttachedSession, close_state, open_state, session_of
-from floeberg.spark.sql.names import SESSION_CATALOG
+from floeberg.sql.text.names import SESSION_CATALOG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,8 +13,8 @@ from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import like
 from floeberg.spark.host.session import AttachedSession, quoted, session_of, temporary_views
 from floeberg.spark.host.types import spark_field
-from floeberg.spark.sql.cursor import parse_parts
-from floeberg.spark.sql.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, display_name
+from floeberg.sql.text.cursor import parse_parts
+from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, display_name
 
 
 def _session(catalog: Any) -> AttachedSession | None:

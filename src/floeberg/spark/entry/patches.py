@@ -17,8 +17,8 @@ from floeberg.spark.host.session import AttachedSession, FrameView, session_of
 from floeberg.spark.read.frame_registry import scan_of
 from floeberg.spark.read.named_tables import ORIGIN, named_frame
 from floeberg.spark.read.prune_frames import filtered
-from floeberg.spark.sql.cursor import parse_parts
-from floeberg.spark.sql.names import GLOBAL_VIEWS
+from floeberg.sql.text.cursor import parse_parts
+from floeberg.sql.text.names import GLOBAL_VIEWS
 
 Method = Callable[..., Any]
 

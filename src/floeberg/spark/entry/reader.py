@@ -11,7 +11,7 @@ from floeberg.errors import InvalidInput
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.read.named_tables import frame_of, selection_of
-from floeberg.spark.sql.names import selector_of
+from floeberg.sql.text.names import selector_of
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import Stores
 

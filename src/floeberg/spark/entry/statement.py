@@ -18,12 +18,12 @@ from floeberg.spark.host.results import nothing, rows
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.procedures.call import call
 from floeberg.spark.query.run import run_query
-from floeberg.spark.sql import dml_statements as dml
-from floeberg.spark.sql import session_statements as ses
-from floeberg.spark.sql import statements as sts
-from floeberg.spark.sql.classify import classify
-from floeberg.spark.sql.cursor import Args
-from floeberg.spark.sql.names import Name, view_key
+from floeberg.sql.statements import dml_statements as dml
+from floeberg.sql.statements import session_statements as ses
+from floeberg.sql.statements import statements as sts
+from floeberg.sql.statements.classify import classify
+from floeberg.sql.text.cursor import Args
+from floeberg.sql.text.names import Name, view_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

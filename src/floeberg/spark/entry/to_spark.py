@@ -12,10 +12,10 @@ from floeberg.spark.host.session import AttachedSession, Selection, SessionState
 from floeberg.spark.query.run import condition_expression
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.named_tables import selected_schema
-from floeberg.spark.sql.conjuncts import condition_of_target
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.names import TableIdentifier
-from floeberg.spark.sql.statements import Span
+from floeberg.sql.queries.conjuncts import condition_of_target
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Span
+from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

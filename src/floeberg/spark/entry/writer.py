@@ -16,10 +16,10 @@ from floeberg.spark.entry.source_writer import open_for_writing
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, Resolved
 from floeberg.spark.host.types import iceberg_schema_of
-from floeberg.spark.sql.cursor import parse_parts
-from floeberg.spark.sql.names import TableIdentifier
 from floeberg.spark.write.commands import append, overwrite, overwrite_matching, overwrite_partitions
 from floeberg.spec.partition_terms import PartitionTerm, parse_partition_term
+from floeberg.sql.text.cursor import parse_parts
+from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.refs import BeginBranch, CreateRef
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spark.sql.names import Selector
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.refs import MAIN_BRANCH, RefType
+from floeberg.sql.text.names import Selector
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

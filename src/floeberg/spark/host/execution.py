@@ -11,8 +11,8 @@ from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
 from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession, Resolved
-from floeberg.spark.sql.cursor import Args, Cursor
-from floeberg.spark.sql.names import TableIdentifier
+from floeberg.sql.text.cursor import Args, Cursor
+from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

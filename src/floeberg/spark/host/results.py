@@ -10,7 +10,7 @@ from pyspark.sql import types as st
 
 from floeberg.arrow.types import arrow_schema
 from floeberg.spark.host.originals import spark_sql
-from floeberg.spec.spark_ddl import schema_from_ddl
+from floeberg.sql.ddl.types import schema_from_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,8 +17,8 @@ from floeberg.errors import InvalidInput, NamespaceNotFound, NotFound, TableNotF
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
 from floeberg.spark.host.originals import original, spark_sql
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.names import (
+from floeberg.sql.text.lexer import quote_name
+from floeberg.sql.text.names import (
     GLOBAL_VIEWS,
     SESSION_CATALOG,
     NamespaceIdentifier,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import types as st
 
-from floeberg.spark.sql.lexer import quote_name
+from floeberg.sql.text.lexer import quote_name
 
 
 def type_text(data_type: st.DataType) -> str:

@@ -18,12 +18,12 @@ from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import spark_type
-from floeberg.spark.sql.lexer import Kind, Token, name_value
-from floeberg.spark.sql.numbers import number_value
-from floeberg.spark.sql.references import FunctionReference, References
 from floeberg.spark.workers.functions import bucket, temporal, truncate
-from floeberg.spec.spark_ddl import type_from_ddl
 from floeberg.spec.types import STRING, IcebergType
+from floeberg.sql.ddl.types import type_from_ddl
+from floeberg.sql.queries.references import FunctionReference, References
+from floeberg.sql.text.lexer import Kind, Token, name_value
+from floeberg.sql.text.numbers import number_value
 from floeberg.version import VERSION
 
 _TEMPORAL: Final = {

@@ -23,15 +23,15 @@ from floeberg.spark.read.named_tables import (
     with_timestamp,
     with_version,
 )
-from floeberg.spark.sql.conjuncts import table_conditions
-from floeberg.spark.sql.hidden_columns import columns_of, named_columns, star_rewrites
-from floeberg.spark.sql.names import Names
-from floeberg.spark.sql.predicates import Condition
-from floeberg.spark.sql.query_nodes import TimeTravel
-from floeberg.spark.sql.references import References, TableReference, find_references, replace_references
-from floeberg.spark.sql.statements import Span
-from floeberg.spark.sql.to_expression import to_expression
 from floeberg.spec.schema import Schema
+from floeberg.sql.conditions.predicates import Condition
+from floeberg.sql.conditions.to_expression import to_expression
+from floeberg.sql.queries.conjuncts import table_conditions
+from floeberg.sql.queries.hidden_columns import columns_of, named_columns, star_rewrites
+from floeberg.sql.queries.query_nodes import TimeTravel
+from floeberg.sql.queries.references import References, TableReference, find_references, replace_references
+from floeberg.sql.text.lexer import Span
+from floeberg.sql.text.names import Names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

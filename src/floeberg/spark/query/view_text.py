@@ -9,15 +9,15 @@ from floeberg.catalogs.view_changes import view_query
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession, Resolved, TextView
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.names import Names, display_name
-from floeberg.spark.sql.references import (
+from floeberg.sql.queries.references import (
     References,
     TableReference,
     double_braces,
     find_references,
     replace_references,
 )
+from floeberg.sql.text.lexer import quote_name
+from floeberg.sql.text.names import Names, display_name
 
 MAX_DEPTH: Final = 50
 QUERY_COLUMNS: Final = "spark.query-column-names"

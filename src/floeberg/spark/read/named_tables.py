@@ -14,8 +14,8 @@ from floeberg.spark.host.session import AttachedSession, FrameView, Resolved, Se
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.metadata_tables import metadata_frame
 from floeberg.spark.read.options import FrameOptions
-from floeberg.spark.sql.names import Selector
 from floeberg.spec.schema import Schema
+from floeberg.sql.text.names import Selector
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

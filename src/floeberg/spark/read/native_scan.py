@@ -22,9 +22,9 @@ from floeberg.spark.read.parquet.metadata_columns import (
 )
 from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask, parquet_frame
 from floeberg.spark.read.routes import ColumnChoice
-from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.workers.scan import TableFiles
 from floeberg.spec.schema import Schema
+from floeberg.sql.text.lexer import quote_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
 from floeberg.spark.read.parquet.paths import given_location
 from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask, ensure_field_ids
 from floeberg.spark.read.routes import Routes
-from floeberg.spark.sql.to_expression import to_expression
+from floeberg.sql.conditions.to_expression import to_expression
 
 MAX_NAMES: Final = 10_000
 """More files than this are not named in a condition."""

@@ -10,8 +10,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.spark.host.types import FIELD_ID_KEY, spark_type
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spec.spark_literals import literal_text
 from floeberg.spec.types import (
     UNSET,
     BinaryType,
@@ -37,6 +35,8 @@ from floeberg.spec.types import (
     UnknownType,
     UuidType,
 )
+from floeberg.sql.ddl.default_values import literal_text
+from floeberg.sql.text.lexer import quote_name
 
 OWN_PREFIX: Final = "__floeberg_"
 """What the names of columns begin with that exist only inside a scan."""

@@ -13,10 +13,10 @@ from typing import Final
 from floeberg.expr.nodes import BoundPredicate, BoundReference, Expression, Op
 from floeberg.scan.pruning import conjuncts
 from floeberg.spark.read.parquet.columns import CompiledColumn
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spec.spark_literals import literal_text
 from floeberg.spec.temporal import LONG_MAX
 from floeberg.spec.types import DateType, DecimalType, IntegerType, LongType
+from floeberg.sql.ddl.default_values import literal_text
+from floeberg.sql.text.lexer import quote_name
 
 _SIGNS: Final = {Op.LT: "<", Op.LT_EQ: "<=", Op.GT: ">", Op.GT_EQ: ">=", Op.EQ: "=", Op.NOT_EQ: "<>"}
 _TYPES: Final = (IntegerType, LongType, DateType, DecimalType)

@@ -17,7 +17,6 @@ from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.parquet.columns import OWN_PREFIX, CompiledColumn
 from floeberg.spark.read.parquet.scan import ROW_INDEX
-from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spec.metadata_columns import (
     FILE_PATH,
@@ -31,6 +30,7 @@ from floeberg.spec.metadata_columns import (
 from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import NestedField
+from floeberg.sql.text.lexer import quote_name
 
 COMPUTED: Final = frozenset(
     {FILE_PATH.field_id, ROW_POSITION.field_id, IS_DELETED.field_id, SPEC_ID.field_id, PARTITION_ID}
