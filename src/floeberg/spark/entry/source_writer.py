@@ -21,7 +21,7 @@ from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, TableNotFound
 from floeberg.expr.nodes import TRUE
 from floeberg.files.data_file_wire import decode_data_file
-from floeberg.spark.host.destination import refuse_encrypted
+from floeberg.row_changes.policy import refuse_encrypted
 from floeberg.spark.host.types import spark_type
 from floeberg.spark.workers.stores import worker_stores
 from floeberg.spark.write.job import WriterTask

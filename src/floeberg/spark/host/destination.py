@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.refs import BeginBranch, CreateRef
-from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.errors import InvalidInput
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.refs import MAIN_BRANCH, RefType
 from floeberg.sql.text.names import Selector
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 WAP_ENABLED: Final = "write.wap.enabled"
 WAP_ID: Final = "wap.id"
-_ENCRYPTION_KEY: Final = "encryption.key-id"
 WAP_ID_SETTING: Final = "spark.wap.id"
 WAP_BRANCH_SETTING: Final = "spark.wap.branch"
 
@@ -88,13 +87,3 @@ def _named(selector: Selector | None, branch: str | None) -> str | None:
 def _setting(spark: SparkSession, key: str) -> str | None:
     value = spark.conf.get(key, None)
     return value or None
-
-
-def refuse_encrypted(metadata: TableMetadata) -> None:
-    """Raises UnsupportedFeature for tables that are encrypted: what was written here would not be."""
-    current = metadata.current_snapshot
-    encrypted = current is not None and current.key_id is not None
-    if encrypted or len(metadata.encryption_keys) or _ENCRYPTION_KEY in metadata.properties:
-        raise UnsupportedFeature(
-            f"table {metadata.location} is encrypted; encrypted tables cannot be written here", table=metadata.location
-        )
