@@ -91,9 +91,14 @@ def test_of_two_writers_that_replace_one_delete_file_the_second_loses_no_delete(
     table = table_of(version, files=1, **{"write.delete.isolation-level": "snapshot"})
     table.delete(where="id = 1")
     other = copy(table)
-    with pytest.raises(ValidationConflict), table.transaction() as transaction:
-        transaction.delete(where="id = 2")
-        other.delete(where="id = 3")
+
+    def delete_while_another_deletes() -> None:
+        with table.transaction() as transaction:
+            transaction.delete(where="id = 2")
+            other.delete(where="id = 3")
+
+    with pytest.raises(ValidationConflict):
+        delete_while_another_deletes()
     table.refresh()
     assert ids(table) == [0, 2, *range(4, 10)]
 
