@@ -14,12 +14,17 @@ def connect() -> Any:
     """A connection that can `iceberg_scan`. The lock has the packages: without them the environment is broken."""
     connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
     for name in ("avro", "iceberg"):
-        found = importlib.util.find_spec(f"duckdb_extension_{name}")
-        if found is None or found.origin is None:
-            pytest.fail(f"the package duckdb-extension-{name} is not installed")
-        file = next(Path(found.origin).parent.rglob(f"{name}.duckdb_extension"), None)
-        if file is None:
-            pytest.fail(f"the package duckdb-extension-{name} has no extension for this platform")
-        connection.execute(f"LOAD '{file}'")
+        load_extension(connection, name)
     connection.execute("SET TimeZone = 'UTC'")
     return connection
+
+
+def load_extension(connection: Any, name: str) -> None:
+    """Loads an extension of DuckDB from its package."""
+    found = importlib.util.find_spec(f"duckdb_extension_{name}")
+    if found is None or found.origin is None:
+        pytest.fail(f"the package duckdb-extension-{name} is not installed")
+    file = next(Path(found.origin).parent.rglob(f"{name}.duckdb_extension"), None)
+    if file is None:
+        pytest.fail(f"the package duckdb-extension-{name} has no extension for this platform")
+    connection.execute(f"LOAD '{file}'")
