@@ -72,6 +72,11 @@ class Selection:
     as_of_ms: int | None = None
     metadata_table: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    """Options but those that choose the snapshot, by their names in lower case."""
+
+    @property
+    def chooses_snapshot(self) -> bool:
+        return (self.snapshot_id, self.ref, self.as_of_ms) != (None, None, None)
 
 
 RememberedView: TypeAlias = TextView | FrameView

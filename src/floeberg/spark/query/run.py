@@ -18,6 +18,7 @@ from floeberg.spark.read.named_tables import (
     audited,
     cached_frame,
     frame_of,
+    refuse_view_options,
     selected_schema,
     selection_of,
     with_timestamp,
@@ -49,6 +50,9 @@ METADATA_COLUMNS: Final = (
 
 def run_query(execution: Execution, references: References) -> DataFrame:
     """Spark's answer to a query, or to a statement that holds queries, over our tables."""
+    for table in references.tables:
+        if table.options and execution.resolve(table.identifier).table is None:
+            refuse_view_options(str(table.identifier), dict(table.options))
     expanded, references = expand_views(execution, references)
     execution = execution.of(expanded)
     conditions = table_conditions(references)
@@ -101,7 +105,8 @@ def _frame(
         loaded, selection = resolved.remembered.table, resolved.remembered.selection
     else:
         assert resolved.table is not None
-        loaded, selection = resolved.table, selection_of(resolved.selector, dict(table.options))
+        loaded = resolved.table
+        selection = selection_of(execution.session, resolved.selector, dict(table.options))
     if table.time_travel is not None:
         selection = _travelled(execution, selection, table.time_travel)
     if selection.metadata_table is not None:
