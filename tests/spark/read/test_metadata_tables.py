@@ -25,10 +25,10 @@ from floeberg.spec.types import (
     TIMESTAMP,
     TIMESTAMP_NS,
     TIMESTAMPTZ,
-    UUID as UUID_TYPE,
     NestedField,
     StructType,
     UnknownType,
+    UuidType,
     VariantType,
 )
 from metadata_rows import inspected_rows, shown_rows
@@ -97,7 +97,7 @@ def test_tables_kept_in_this_process_show_every_row_and_change(session: Any) -> 
 
 def typed_table(session: Any, name: str) -> Table:
     fields = [
-        NestedField(1, "id", LONG), NestedField(2, "u", UUID_TYPE), NestedField(3, "tm", TIME),
+        NestedField(1, "id", LONG), NestedField(2, "u", UuidType()), NestedField(3, "tm", TIME),
         NestedField(4, "n", TIMESTAMP), NestedField(5, "z", TIMESTAMPTZ), NestedField(6, "ns", TIMESTAMP_NS),
         NestedField(7, "nothing", UnknownType()), NestedField(8, "s", STRING),
     ]  # fmt: skip

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _COLUMNS: Final = "col_name STRING NOT NULL, data_type STRING NOT NULL, comment STRING"
 Line = tuple[str, str, str | None]
 
+
 def describe_table(execution: Execution, statement: DescribeTable) -> DataFrame:
     identifier = execution.session.table_identifier(statement.table.parts)
     resolved = execution.resolve(identifier)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from floeberg.arrow.row_level import RowLevelMode
@@ -29,7 +29,7 @@ from floeberg.spark.sql.predicates import Condition
 from floeberg.spark.sql.references import double_braces
 from floeberg.spark.sql.statements import Span
 from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
-from floeberg.spark.write.options import WriteOptions, write_options
+from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.lineage import MIN_FORMAT_VERSION
 from floeberg.spec.metadata import TableMetadata
@@ -62,6 +62,8 @@ class ChangedTable:
     """The table as the commit begins with it."""
     read: set[TableIdentifier]
     """The tables that queries in the statement read."""
+    session_options: Mapping[str, str] = field(default_factory=dict)
+    """How the session's settings want every write done."""
 
     @property
     def alias_text(self) -> str:
@@ -118,7 +120,7 @@ class ChangedTable:
     @property
     def write_options(self) -> WriteOptions:
         name = f"write.{self.verb}.distribution-mode"
-        given = {"distribution-mode": self.metadata.properties.get(name, "hash")}
+        given = {"distribution-mode": self.metadata.properties.get(name, "hash"), **self.session_options}
         return write_options(self.metadata, given, branch=self.destination.branch)
 
     def view(self, condition: Expression) -> ReadView:
@@ -185,6 +187,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         first=tuple(where.first),
         base=table.state,
         read=execution.read,
+        session_options=session_write_options(session.spark.conf.getAll, {}),
     )
 
 

@@ -98,7 +98,7 @@ def _schema(self: Any, schema: Any) -> Any:
 
 
 def _refuse_schema(record: Record, name: str) -> None:
-    """Raises InvalidInput for a schema of the user's: the table has its own, and reading it by another would be another read."""
+    """Raises InvalidInput for a schema of the user's: the table has its own."""
     if record.has_schema:
         raise InvalidInput(f"{name}: a table has a schema of its own; leave .schema(…) out and select or cast columns")
 

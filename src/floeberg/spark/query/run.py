@@ -16,7 +16,7 @@ from floeberg.spark.query.functions import function_calls
 from floeberg.spark.query.view_text import expand_views
 from floeberg.spark.read.named_tables import (
     audited,
-    cached_frame,
+    cached_or_read,
     frame_of,
     refuse_view_options,
     selected_schema,
@@ -24,6 +24,7 @@ from floeberg.spark.read.named_tables import (
     with_timestamp,
     with_version,
 )
+from floeberg.spark.read.table_cache import is_cached
 from floeberg.spark.sql.conjuncts import table_conditions
 from floeberg.spark.sql.hidden_columns import columns_of, named_columns, star_rewrites
 from floeberg.spark.sql.names import Names
@@ -109,15 +110,15 @@ def _frame(
         selection = selection_of(execution.session, resolved.selector, dict(table.options))
     if table.time_travel is not None:
         selection = _travelled(execution, selection, table.time_travel)
-    if selection.metadata_table is not None:
-        return frame_of(execution.session, loaded, selection), ()
     if resolved.remembered is None:
         selection = audited(execution.session, loaded, selection)
+    if selection.metadata_table is not None:
+        return cached_or_read(execution.session, resolved.identifier, loaded, selection), ()
     schema = selected_schema(loaded, selection)
     own = {field.name.lower() for field in schema.fields}
     hidden = tuple(name for name in columns if name not in own)
-    if selection == Selection() and not hidden and (cached := cached_frame(execution.session, resolved)) is not None:
-        return cached, ()
+    if not hidden and is_cached(execution.session, resolved.identifier, selection):
+        return cached_or_read(execution.session, resolved.identifier, loaded, selection), ()
     where = condition_expression(execution.session, conditions, schema)
     return frame_of(execution.session, loaded, selection, where=where, metadata_columns=hidden), hidden
 

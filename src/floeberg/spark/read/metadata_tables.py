@@ -47,9 +47,7 @@ def metadata_frame(
     snapshot = None
     if name in AT_A_SNAPSHOT:
         snapshot = source.snapshot(snapshot_id=selection.snapshot_id, ref=selection.ref, as_of_ms=selection.as_of_ms)
-    return arrow_local_frame(
-        spark, metadata_table_batches(source, name, snapshot), metadata_table_schema(source, name)
-    )
+    return arrow_local_frame(spark, metadata_table_batches(source, name, snapshot), metadata_table_schema(source, name))
 
 
 def metadata_columns(table: LoadedTable, name: str) -> Schema:

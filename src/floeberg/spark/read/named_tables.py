@@ -14,7 +14,8 @@ from floeberg.spark.host.session import AttachedSession, FrameView, Resolved, Se
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.metadata_tables import metadata_frame
 from floeberg.spark.read.options import CHOOSING, WITHOUT_EFFECT, FrameOptions
-from floeberg.spark.sql.names import Selector
+from floeberg.spark.read.table_cache import cached_frame
+from floeberg.spark.sql.names import Selector, TableIdentifier
 from floeberg.spec.schema import Schema
 
 if TYPE_CHECKING:
@@ -75,14 +76,18 @@ def with_timestamp(selection: Selection, as_of_ms: int) -> Selection:
 
 def _refuse_two(selection: Selection) -> None:
     if selection.chooses_snapshot:
-        raise InvalidInput("time travel is asked for twice: by the table's name or options and by AS OF; keep one of them")
+        raise InvalidInput(
+            "time travel is asked for twice: by the table's name or options and by AS OF; keep one of them"
+        )
 
 
 def refuse_view_options(name: str, options: Mapping[str, Any]) -> None:
     """Raises InvalidInput for options that would change the rows of a view, which reads what its own text says."""
     parsed = FrameOptions.of(options)
     if replace(parsed, split_size_bytes=None, engine=None) != FrameOptions():
-        raise InvalidInput(f"{name} is a view: it takes no option that changes its rows; read its tables with the option")
+        raise InvalidInput(
+            f"{name} is a view: it takes no option that changes its rows; read its tables with the option"
+        )
 
 
 def audited(session: AttachedSession, table: LoadedTable, selection: Selection) -> Selection:
@@ -122,9 +127,7 @@ def frame_of(
 ) -> DataFrame:
     """A table, or one of its metadata tables, as a DataFrame."""
     if selection.metadata_table is not None:
-        return metadata_frame(
-            session.spark, table, selection.metadata_table, selection, cache=session.state.manifests
-        )
+        return metadata_frame(session.spark, table, selection.metadata_table, selection, cache=session.state.manifests)
     frame: DataFrame = table_frame(
         session.spark,
         table,
@@ -141,22 +144,21 @@ def frame_of(
 
 def named_frame(session: AttachedSession, resolved: Resolved, options: Mapping[str, Any] | None = None) -> DataFrame:
     """The DataFrame of `spark.table` and `spark.read.table` for a table; it remembers what it reads, for views over it."""
-    assert resolved.table is not None
-    selection = audited(session, resolved.table, selection_of(session, resolved.selector, options))
-    if selection == Selection() and (cached := cached_frame(session, resolved)) is not None:
-        return cached
-    frame = frame_of(session, resolved.table, selection)
-    setattr(frame, ORIGIN, FrameView(resolved.table, selection))
+    table = resolved.table
+    assert table is not None
+    selection = audited(session, table, selection_of(session, resolved.selector, options))
+    frame = cached_or_read(session, resolved.identifier, table, selection)
+    setattr(frame, ORIGIN, FrameView(table, selection))
     return frame
 
 
-def cached_frame(session: AttachedSession, resolved: Resolved) -> DataFrame | None:
-    """The table's rows in Spark's cache, if it is there and was not changed since; a stale one is let go."""
-    cached = session.state.cached.get(resolved.identifier)
-    if cached is None or resolved.table is None:
-        return None
-    if cached.metadata_location == resolved.table.state.metadata_location:
-        return cached.frame
-    cached.frame.unpersist()
-    del session.state.cached[resolved.identifier]
-    return None
+def cached_or_read(
+    session: AttachedSession, identifier: TableIdentifier, table: LoadedTable, selection: Selection
+) -> DataFrame:
+    """A table, or one of its metadata tables, from Spark's cache where CACHE TABLE put it there."""
+
+    def read() -> DataFrame:
+        return frame_of(session, table, selection)
+
+    cached = cached_frame(session, identifier, table, selection, read) if session.state.cached else None
+    return read() if cached is None else cached

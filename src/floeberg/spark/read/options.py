@@ -86,7 +86,9 @@ class FrameOptions:
             engine=_engine(given.pop("scan-engine", None)),
         )
         if parsed.is_incremental and (parsed.snapshot_id is not None or parsed.as_of_ms is not None):
-            raise InvalidInput("an incremental read is of a range of snapshots; leave the snapshot and time options out")
+            raise InvalidInput(
+                "an incremental read is of a range of snapshots; leave the snapshot and time options out"
+            )
         if given:
             raise InvalidInput(_refusal(min(given)))
         return parsed
