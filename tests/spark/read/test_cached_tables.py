@@ -111,6 +111,7 @@ def test_a_cached_name_answers_for_nothing_else(session: Any, audited: dict[str,
         session.sql("UNCACHE TABLE lake.db.w")
 
 
+@pytest.mark.connect
 def test_the_cache_is_used_under_every_name_of_the_same_rows(session: Any, audited: dict[str, int]) -> None:
     session.sql("CACHE TABLE lake.db.w")
     assert is_read_from_cache(session.sql("SELECT * FROM lake.db.w WHERE a > 0"))

@@ -66,6 +66,7 @@ def test_a_table_without_snapshots_has_empty_metadata_tables(session: Any) -> No
     assert {name: count for name, count in counts.items() if count} == {"metadata_log_entries": 1}
 
 
+@pytest.mark.connect
 def test_manifests_without_live_entries_hide_nothing_that_follows(session: Any) -> None:
     session.sql(
         "CREATE TABLE lake.db.moved (id INT, g INT) PARTITIONED BY (g) TBLPROPERTIES ('format-version'='3', "
