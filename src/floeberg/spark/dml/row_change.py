@@ -168,7 +168,7 @@ def _count(
 def _operations(target: ChangedTable, change: RowChange, condition: Expression) -> list[Operation]:
     if change.is_empty:
         return []
-    where = target.destination.target(change.counts.summary())
+    where = target.destination.target({**target.write_options.summary, **change.counts.summary()})
     view = target.view(condition)
     if (
         change.removed_deletes
