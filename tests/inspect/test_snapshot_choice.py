@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from floeberg.api.inspect import AT_A_SNAPSHOT, STREAMED, TABLES
+from floeberg.api.inspect import STREAMED, TABLES
 from floeberg.errors import InvalidInput, RefNotFound, SnapshotNotFound
+from floeberg.inspect.by_name import AT_A_SNAPSHOT
 from golden_tables import open_golden
 from scan_tables import new_table
 

@@ -9,26 +9,17 @@ import pyarrow as pa
 
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.errors import InvalidInput
-from floeberg.inspect.files import entries_batches, files_batches
+from floeberg.inspect.by_name import LOGS, OVER_ALL, metadata_table_batches
 from floeberg.inspect.logs import history_table, metadata_log_entries_table, refs_table, snapshots_table
-from floeberg.inspect.manifests import all_manifests_batches, manifests_table
+from floeberg.inspect.manifests import manifests_table
 from floeberg.inspect.partitions import partitions_table
-from floeberg.inspect.position_deletes import position_deletes_batches
 from floeberg.inspect.source import Source
-from floeberg.spec.data_file import ManifestContent
 from floeberg.spec.snapshots import Snapshot
 
 STREAMED: Final = (
-    "entries", "files", "data_files", "delete_files", "position_deletes", "all_entries", "all_files", "all_data_files",
-    "all_delete_files", "all_manifests",
+    "entries", "files", "data_files", "delete_files", "position_deletes", *OVER_ALL,
 )  # fmt: skip
-AT_A_SNAPSHOT: Final = (
-    "entries", "files", "data_files", "delete_files", "manifests", "partitions", "position_deletes",
-)  # fmt: skip
-TABLES: Final = (
-    "history", "metadata_log_entries", "snapshots", "refs", *STREAMED, "manifests", "partitions",
-)  # fmt: skip
-_CONTENTS: Final = {"data": ManifestContent.DATA, "delete": ManifestContent.DELETES}
+TABLES: Final = (*LOGS, *STREAMED, "manifests", "partitions")
 
 
 class Inspect:
@@ -128,29 +119,17 @@ class Inspect:
         not fit into memory. Raises InvalidInput for another table, or a snapshot chosen for an `all_` table."""
         if table not in STREAMED:
             raise InvalidInput(f"{table!r} is not a metadata table that is streamed; one of {', '.join(STREAMED)}")
-        if table not in AT_A_SNAPSHOT:
-            if not (snapshot_id is None and ref is None and as_of is None):
-                raise InvalidInput(f"{table} is over all snapshots; leave snapshot_id, ref and as_of out")
-            if table == "all_manifests":
-                return all_manifests_batches(self._source)
-            manifests = self._source.all_manifests(_content(table))
-            return (entries_batches if table == "all_entries" else files_batches)(self._source, manifests)
-        snapshot = self._snapshot(snapshot_id, ref, as_of)
-        if table == "position_deletes":
-            return position_deletes_batches(self._source, snapshot)
-        listed = self._source.manifests(snapshot, _content(table))
-        return (entries_batches if table == "entries" else files_batches)(self._source, listed)
+        chosen = not (snapshot_id is None and ref is None and as_of is None)
+        if table in OVER_ALL and chosen:
+            raise InvalidInput(f"{table} is over all snapshots; leave snapshot_id, ref and as_of out")
+        snapshot = None if table in OVER_ALL else self._snapshot(snapshot_id, ref, as_of)
+        return metadata_table_batches(self._source, table, snapshot)
 
     def _snapshot(self, snapshot_id: int | None, ref: str | None, as_of: datetime | None) -> Snapshot | None:
         if as_of is not None and as_of.utcoffset() is None:
             raise InvalidInput(f"as_of must say its time zone: {as_of.isoformat()} has none")
         as_of_ms = None if as_of is None else _milliseconds(as_of)
         return self._source.snapshot(snapshot_id=snapshot_id, ref=ref, as_of_ms=as_of_ms)
-
-
-def _content(table: str) -> ManifestContent | None:
-    """The content that a table of data or delete files is limited to."""
-    return _CONTENTS.get(table.removeprefix("all_").partition("_")[0])
 
 
 def _milliseconds(moment: datetime) -> int:

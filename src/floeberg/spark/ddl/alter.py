@@ -22,7 +22,6 @@ from floeberg.sql.statements.statements import (
     CreateReference,
     DropPartitionField,
     DropReference,
-    RefreshTable,
     ReplacePartitionField,
     SetTableLocation,
     SetTableProperties,
@@ -137,17 +136,6 @@ def create_reference(execution: Execution, statement: CreateReference) -> DataFr
 def drop_reference(execution: Execution, statement: DropReference) -> DataFrame:
     operation = RemoveRef(name=statement.name, type=RefType(statement.kind), if_exists=statement.if_exists)
     return change(execution, statement.table, operation)
-
-
-def refresh_table(execution: Execution, statement: RefreshTable) -> DataFrame:
-    """Every statement sees the newest snapshot anyway; what is in Spark's cache is let go."""
-    identifier = execution.session.table_identifier(statement.table.parts)
-    if not execution.session.view_exists(identifier):
-        execution.session.load(identifier)
-    cached = execution.session.state.cached.pop(identifier, None)
-    if cached is not None:
-        cached.frame.unpersist()
-    return nothing(execution.spark)
 
 
 def refuse_view(execution: Execution, table: Name) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -32,11 +33,13 @@ from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedCatalog, AttachedSession
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.query.run import span_frame
+from floeberg.spark.read.table_cache import forget
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.job import write_data_files
-from floeberg.spark.write.options import write_options
+from floeberg.spark.write.options import session_write_options, write_options
 from floeberg.spec.builder import apply_updates
 from floeberg.spec.partition_terms import PartitionTerm
+from floeberg.spec.refs import MAIN_BRANCH
 from floeberg.spec.schema import Schema
 from floeberg.sql.statements.statements import CreateTable, CreateTableLike, DropTable, RenameTable
 from floeberg.sql.text.names import SESSION_CATALOG, TableIdentifier
@@ -123,9 +126,15 @@ def create_table_like(execution: Execution, statement: CreateTableLike) -> DataF
 
 
 def make_table(
-    session: AttachedSession, identifier: TableIdentifier, new: NewTable, frame: DataFrame | None = None
+    session: AttachedSession,
+    identifier: TableIdentifier,
+    new: NewTable,
+    frame: DataFrame | None = None,
+    *,
+    options: Mapping[str, str] | None = None,
 ) -> None:
-    """Creates or replaces a table, with the rows of a DataFrame in the same commit where one is given."""
+    """Creates or replaces a table, with the rows of a DataFrame in the same commit where one is given; `options` are those of
+    its write."""
     attached = session.catalog(identifier.catalog)
     key = session.key(identifier)
     definition = _definition(attached, key, new)
@@ -137,7 +146,7 @@ def make_table(
         return
     operations: list[Operation] = [*first]
     if frame is not None:
-        operations += _append(base, first, frame, stores=attached.backend.stores)
+        operations += _append(base, first, frame, stores=attached.backend.stores, options=options or {})
     _publish(base, operations, if_not_exists=new.if_not_exists)
 
 
@@ -172,17 +181,26 @@ def _planned(loaded: LoadedTable, replacement: ReplaceTable) -> LoadedTable:
     return LoadedTable(loaded.pointer, TableState(state.identifier, metadata, state.metadata_location))
 
 
-def _append(base: LoadedTable, first: tuple[Operation, ...], frame: DataFrame, *, stores: Stores) -> list[Operation]:
+def _append(
+    base: LoadedTable,
+    first: tuple[Operation, ...],
+    frame: DataFrame,
+    *,
+    stores: Stores,
+    options: Mapping[str, str],
+) -> list[Operation]:
     """Writes the rows for the table as it will be."""
     table = base
     for operation in first:
         assert isinstance(operation, ReplaceTable)
         table = _planned(table, operation)
     metadata = table.state.metadata
-    options = write_options(metadata, {})
+    given = write_options(metadata, session_write_options(frame.sparkSession.conf.getAll, options))
+    if given.branch != MAIN_BRANCH:
+        raise InvalidInput(f"a table is created with its main branch; create it, then write branch {given.branch!r}")
     rows = aligned(frame, Alignment(table=base.state.identifier, schema=metadata.current_schema, by_name=False))
-    files = write_data_files(rows, table, stores=stores, options=options)
-    return [Append(files=files, target=Target(summary=options.summary))] if files else []
+    files = write_data_files(rows, table, stores=stores, options=given)
+    return [Append(files=files, target=Target(summary=given.summary))] if files else []
 
 
 def _publish(base: LoadedTable, operations: list[Operation], *, if_not_exists: bool) -> None:
@@ -253,7 +271,7 @@ def drop_table(execution: Execution, statement: DropTable) -> DataFrame:
     except TableNotFound:
         if not statement.if_exists:
             raise
-    session.state.cached.pop(identifier, None)
+    forget(session, identifier)
     return nothing(execution.spark)
 
 
@@ -275,7 +293,7 @@ def rename_table(execution: Execution, statement: RenameTable) -> DataFrame:
         backend.rename_view(session.key(identifier), session.key(target))
     else:
         backend.rename_table(session.key(identifier), session.key(target))
-    session.state.cached.pop(identifier, None)
+    forget(session, identifier)
     return nothing(execution.spark)
 
 

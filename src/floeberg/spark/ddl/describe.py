@@ -13,8 +13,10 @@ from floeberg.spark.host.results import rows
 from floeberg.spark.host.session import Resolved
 from floeberg.spark.host.types import spark_type
 from floeberg.spark.query.view_text import QUERY_COLUMNS
+from floeberg.spark.read.metadata_tables import metadata_columns
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.partition_terms import PartitionTerm
+from floeberg.spec.partition_union import unified_partition_type
 from floeberg.spec.schema import Schema
 from floeberg.spec.transforms import IdentityTransform
 from floeberg.spec.types import UNSET
@@ -28,21 +30,12 @@ if TYPE_CHECKING:
 _COLUMNS: Final = "col_name STRING NOT NULL, data_type STRING NOT NULL, comment STRING"
 Line = tuple[str, str, str | None]
 
-METADATA_COLUMNS: Final[tuple[Line, ...]] = (
-    ("_spec_id", "int", ""),
-    ("_partition", "struct<>", ""),
-    ("_file", "string", ""),
-    ("_pos", "bigint", ""),
-    ("_deleted", "boolean", ""),
-)
-
 
 def describe_table(execution: Execution, statement: DescribeTable) -> DataFrame:
     identifier = execution.session.table_identifier(statement.table.parts)
     resolved = execution.resolve(identifier)
     if resolved.selector is not None and resolved.selector.kind == "metadata":
-        frame = execution.of(f"SELECT * FROM {statement.table}")
-        return _describe_metadata_table(frame, statement)
+        return _describe_metadata_table(execution, statement, resolved)
     schema = resolved.view.metadata.current_schema if resolved.view else _metadata(resolved).current_schema
     if statement.as_json:
         return _as_json(execution, identifier, schema)
@@ -62,10 +55,15 @@ def describe_table(execution: Execution, statement: DescribeTable) -> DataFrame:
     return rows(execution.spark, _COLUMNS, lines)
 
 
-def _describe_metadata_table(execution: Execution, statement: DescribeTable) -> DataFrame:
-    schema = execution.spark.table(str(statement.table)).schema
-    lines = [(field.name, field.dataType.simpleString(), field.metadata.get("comment")) for field in schema.fields]
-    return rows(execution.spark, _COLUMNS, lines)
+def _describe_metadata_table(execution: Execution, statement: DescribeTable, resolved: Resolved) -> DataFrame:
+    assert resolved.table is not None
+    assert resolved.selector is not None
+    schema = metadata_columns(resolved.table, resolved.selector.value)
+    if statement.as_json:
+        return _as_json(execution, execution.session.table_identifier(statement.table.parts), schema)
+    if statement.column:
+        return _describe_column(execution, schema, statement.column)
+    return rows(execution.spark, _COLUMNS, [_column_line(schema, field.name) for field in schema.fields])
 
 
 def _column_line(schema: Schema, name: str) -> Line:
@@ -115,7 +113,16 @@ def _defaults(schema: Schema) -> list[Line]:
 
 
 def _metadata_columns(metadata: TableMetadata) -> list[Line]:
-    return list(METADATA_COLUMNS)
+    lines: list[Line] = [
+        ("_spec_id", "int", ""),
+        ("_partition", spark_type(unified_partition_type(metadata)).simpleString(), ""),
+        ("_file", "string", ""),
+        ("_pos", "bigint", ""),
+        ("_deleted", "boolean", ""),
+    ]
+    if metadata.format_version >= 3:
+        lines += [("_row_id", "bigint", ""), ("_last_updated_sequence_number", "bigint", "")]
+    return lines
 
 
 def _details(resolved: Resolved, identifier: TableIdentifier) -> list[Line]:

@@ -10,7 +10,7 @@ from floeberg.spark.ddl.alter import set_properties, unset_properties
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import CachedTable, TextView, view_not_found
+from floeberg.spark.host.session import TextView, view_not_found
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.query.run import span_frame
 from floeberg.spark.query.view_text import QUERY_COLUMNS, qualified_text
@@ -18,13 +18,7 @@ from floeberg.spec.schema import Schema
 from floeberg.spec.types import NestedField
 from floeberg.sql.queries.references import find_references
 from floeberg.sql.statements.session_statements import AlterViewAs, CreateView, DropView
-from floeberg.sql.statements.statements import (
-    CacheTable,
-    SetTableProperties,
-    Statement,
-    UncacheTable,
-    UnsetTableProperties,
-)
+from floeberg.sql.statements.statements import SetTableProperties, Statement, UnsetTableProperties
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import GLOBAL_VIEWS, TableIdentifier, view_key
 
@@ -170,40 +164,6 @@ def _view(execution: Execution, parts: tuple[str, ...]) -> Any:
     identifier = session.table_identifier(parts)
     backend = session.backend(identifier.catalog)
     return backend, backend.load_view(session.key(identifier))
-
-
-def cache_table(execution: Execution, statement: CacheTable) -> DataFrame:
-    """CACHE TABLE t keeps a table's rows until it changes; CACHE TABLE v AS query makes a temporary view of rows that
-    stay as they are, as Spark's own does."""
-    session = execution.session
-    if statement.query is not None:
-        frame = span_frame(execution, statement.query).cache()
-        name = statement.table.parts[-1]
-        original(frame, "createTempView")(name)
-        session.forget_view(name.lower())
-    else:
-        identifier = session.table_identifier(statement.table.parts)
-        resolved = execution.resolve(identifier)
-        whole = Span(statement.table.start, statement.table.end)
-        frame = span_frame(
-            execution.of(f"SELECT * FROM {whole.of(execution.sql)}"), Span(0, 14 + whole.end - whole.start)
-        )
-        frame = frame.cache()
-        if resolved.table is not None:
-            session.state.cached[identifier] = CachedTable(resolved.table.state.metadata_location, frame)
-    if not statement.lazy:
-        frame.count()
-    return nothing(execution.spark)
-
-
-def uncache_table(execution: Execution, statement: UncacheTable) -> DataFrame:
-    identifier = execution.session.table_identifier(statement.table.parts)
-    cached = execution.session.state.cached.pop(identifier, None)
-    if cached is not None:
-        cached.frame.unpersist()
-    elif not statement.if_exists:
-        execution.session.resolve(identifier)
-    return nothing(execution.spark)
 
 
 def remembered_view_statement(execution: Execution, statement: Statement) -> DataFrame:

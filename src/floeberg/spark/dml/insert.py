@@ -19,6 +19,7 @@ from floeberg.spark.host.session import AttachedSession, Resolved, refuse_static
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions
+from floeberg.spark.write.options import is_dynamic, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import UNSET
@@ -70,7 +71,7 @@ def insert(execution: Execution, statement: Insert) -> DataFrame:
         append(frame, write)
     elif statement.replace_where is not None:
         overwrite(frame, write, where=_condition(execution, resolved, statement.replace_where))
-    elif _dynamic(execution.session, options):
+    elif overwrites_partitions(execution.session, options):
         overwrite_partitions(frame, write)
     else:
         overwrite(frame, write, where=_static_condition(execution, resolved, statement.partition))
@@ -161,9 +162,12 @@ def _with_static(execution: Execution, frame: DataFrame, names: list[str], stati
     return frame
 
 
-def _dynamic(session: AttachedSession, options: Mapping[str, str]) -> bool:
-    mode = options.get("overwrite-mode") or session.setting("spark.sql.sources.partitionOverwriteMode", "STATIC")
-    return mode.lower() == "dynamic"
+def overwrites_partitions(session: AttachedSession, options: Mapping[str, str]) -> bool:
+    """Whether an overwrite replaces only the partitions that it has rows for: by its option, else by the session."""
+    asked = is_dynamic(options)
+    if asked is not None:
+        return asked
+    return session.setting("spark.sql.sources.partitionOverwriteMode", "STATIC").lower() == "dynamic"
 
 
 def _static_condition(execution: Execution, resolved: Resolved, partition: Partition) -> Expression:
@@ -230,7 +234,8 @@ def truncate_table(execution: Execution, statement: TruncateTable) -> DataFrame:
     assert resolved.table is not None
     where = _static_condition(execution, resolved, statement.partition)
     place = destination(execution.spark, resolved.table.state.metadata, selector=resolved.selector)
-    operations = [*place.first, Overwrite(row_filter=where, target=place.target({}))]
+    given = write_options(resolved.table.state.metadata, session_write_options(execution.spark.conf.getAll, {}))
+    operations = [*place.first, Overwrite(row_filter=where, target=place.target(dict(given.summary)))]
     summary = engine_summary(execution.spark)
     commit_operations(resolved.table.pointer, resolved.table.state, operations, engine_summary=summary)
     return nothing(execution.spark)

@@ -63,7 +63,9 @@ def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
     written: list[DataFile] = []
     with removed_on_failure(target, written, writer):
         change = _write(target, planned, writer, written)
-        operation = change.operation(target.view(planned.condition), target.destination.target({}))
+        operation = change.operation(
+            target.view(planned.condition), target.destination.target(dict(target.write_options.summary))
+        )
         operations = [*target.first, *([] if operation is None else [operation])]
         if not operations:
             return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from floeberg.catalogs.base import LoadedTable
@@ -21,7 +21,7 @@ from floeberg.spark.dml.target_scan import live_rows
 from floeberg.spark.host.destination import Destination, destination
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.write.options import WriteOptions, write_options
+from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.lineage import MIN_FORMAT_VERSION
 from floeberg.spec.metadata import TableMetadata
@@ -61,6 +61,8 @@ class ChangedTable:
     """The table as the commit begins with it."""
     read: set[TableIdentifier]
     """The tables that queries in the statement read."""
+    session_options: Mapping[str, str] = field(default_factory=dict)
+    """How the session's settings want every write done."""
 
     @property
     def alias_text(self) -> str:
@@ -113,7 +115,7 @@ class ChangedTable:
     @property
     def write_options(self) -> WriteOptions:
         name = f"write.{self.verb}.distribution-mode"
-        given = {"distribution-mode": self.metadata.properties.get(name, "hash")}
+        given = {"distribution-mode": self.metadata.properties.get(name, "hash"), **self.session_options}
         return write_options(self.metadata, given, branch=self.destination.branch)
 
     def view(self, condition: Expression) -> ReadView:
@@ -176,6 +178,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         first=tuple(where.first),
         base=table.state,
         read=execution.read,
+        session_options=session_write_options(session.spark.conf.getAll, {}),
     )
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from pyspark import StorageLevel
 from pyspark.sql.catalog import CatalogMetadata, Column, Database, Table
 
 from floeberg.errors import NotFound
+from floeberg.spark.ddl.caching import cache_named, selected
 from floeberg.spark.entry.statement import run_sql
+from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import like
 from floeberg.spark.host.session import AttachedSession, quoted, session_of, temporary_views
 from floeberg.spark.host.types import spark_field
+from floeberg.spark.read.table_cache import is_cached
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, display_name
 
@@ -211,7 +215,17 @@ def _is_cached(self: Any, tableName: str) -> bool:
     identifier = _identifier(session, tableName)
     if session is None or identifier is None:
         return bool(original(self, "isCached")(tableName))
-    return identifier in session.state.cached
+    resolved = session.resolve(identifier)
+    return is_cached(session, resolved.identifier, selected(session, resolved))
+
+
+def _cache_table(self: Any, tableName: str, storageLevel: StorageLevel | None = None) -> None:
+    session = _session(self)
+    identifier = _identifier(session, tableName)
+    if session is None or identifier is None:
+        original(self, "cacheTable")(tableName, storageLevel)
+    else:
+        cache_named(Execution(session, ""), identifier, storageLevel or StorageLevel.MEMORY_AND_DISK_DESER)
 
 
 def _drop_temp_view(self: Any, viewName: str) -> bool:
@@ -242,7 +256,7 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     "getTable": _get_table,
     "listColumns": _list_columns,
     "isCached": _is_cached,
-    "cacheTable": _by_statement("cacheTable", "CACHE TABLE {}"),
+    "cacheTable": _cache_table,
     "uncacheTable": _by_statement("uncacheTable", "UNCACHE TABLE {}"),
     "refreshTable": _by_statement("refreshTable", "REFRESH TABLE {}"),
     "dropTempView": _drop_temp_view,

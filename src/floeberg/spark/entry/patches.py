@@ -15,7 +15,7 @@ from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, FrameView, session_of
 from floeberg.spark.read.frame_registry import scan_of
-from floeberg.spark.read.named_tables import ORIGIN, named_frame
+from floeberg.spark.read.named_tables import ORIGIN, named_frame, refuse_view_options
 from floeberg.spark.read.prune_frames import filtered
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import GLOBAL_VIEWS
@@ -95,6 +95,7 @@ def table_by_name(session: AttachedSession, name: str, options: dict[str, Any] |
         return None
     resolved = session.resolve(identifier)
     if resolved.table is None:
+        refuse_view_options(name, options or {})
         return run_sql(session, f"SELECT * FROM {name}")
     return named_frame(session, resolved, options)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RECORD: Final = "_floeberg_record"
 FORMATS: Final = ("iceberg", "floeberg")
+DEFAULT_FORMAT: Final = "spark.sql.sources.default"
 ByName = Callable[[AttachedSession, str, dict[str, Any]], "DataFrame | None"]
 
 
@@ -30,10 +31,18 @@ class Record:
     session: AttachedSession
     format: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    has_schema: bool = False
+
+    def is_format_of_ours(self, given: str | None = None) -> bool:
+        """Whether what is read or written is a table of ours; without a format the session's default one counts."""
+        if self.session.state.java_runtime:
+            return False
+        known = given or self.format
+        return (known or self.session.setting(DEFAULT_FORMAT, "parquet")).lower() in FORMATS
 
     @property
     def is_ours(self) -> bool:
-        return self.format is not None and self.format.lower() in FORMATS and not self.session.state.java_runtime
+        return self.is_format_of_ours()
 
     def set(self, key: str, value: Any) -> None:
         """Names of options have no case; the last one counts."""
@@ -81,6 +90,19 @@ def _options(self: Any, **options: Any) -> Any:
     return original(self, "options")(**options)
 
 
+def _schema(self: Any, schema: Any) -> Any:
+    record = record_of(self)
+    if record is not None:
+        record.has_schema = True
+    return original(self, "schema")(schema)
+
+
+def _refuse_schema(record: Record, name: str) -> None:
+    """Raises InvalidInput for a schema of the user's: the table has its own."""
+    if record.has_schema:
+        raise InvalidInput(f"{name}: a table has a schema of its own; leave .schema(…) out and select or cast columns")
+
+
 RECORDING: Final[dict[str, Callable[..., Any]]] = {"format": _format, "option": _option, "options": _options}
 
 
@@ -90,28 +112,32 @@ def methods(by_name: ByName) -> dict[str, Callable[..., Any]]:
     def table(self: Any, tableName: str) -> Any:
         record = record_of(self)
         found = None if record is None else by_name(record.session, tableName, record.options)
-        return original(self, "table")(tableName) if found is None else found
+        if record is None or found is None:
+            return original(self, "table")(tableName)
+        _refuse_schema(record, tableName)
+        return found
 
     def load(self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
         record = record_of(self)
-        if (
-            record is None
-            or (format or record.format or "").lower() not in FORMATS
-            or record.session.state.java_runtime
-        ):
+        if record is None or not record.is_format_of_ours(format):
             return original(self, "load")(path, format, schema, **options)
         for key, value in options.items():
             record.set(key, value)
+        record.has_schema = record.has_schema or schema is not None
         return load_ours(record, path, by_name)
 
-    return {**RECORDING, "table": table, "load": load}
+    return {**RECORDING, "schema": _schema, "table": table, "load": load}
 
 
 def load_ours(record: Record, path: Any, by_name: ByName) -> DataFrame:
     """A table by its name in a catalog, or by the path of its folder or metadata file. Raises InvalidInput."""
-    given = path if path is not None else record.options.get("path")
+    by_option = next((value for key, value in record.options.items() if key.lower() == "path"), None)
+    given = path if path is not None else by_option
     if not isinstance(given, str):
         raise InvalidInput("format('iceberg') loads one table: a name such as lake.db.t, or a path")
+    if by_option is not None and by_option != given:
+        raise InvalidInput(f"load names {given!r}, and the option path {by_option!r}; keep one of them")
+    _refuse_schema(record, given)
     options = {key: value for key, value in record.options.items() if key.lower() != "path"}
     if not is_path(given):
         found = by_name(record.session, given, options)
@@ -129,7 +155,10 @@ def load_path(session: AttachedSession, path: str, options: dict[str, Any]) -> D
     location, _, picked = path.partition("#")
     stores, effects = stores_of(session)
     table = open_static(parse_from_user(location).text, stores=stores, effects=effects)
-    return frame_of(session, table, selection_of(selector_of(picked) if picked else None, options))
+    selector = selector_of(picked) if picked else None
+    if picked and selector is None:
+        raise InvalidInput(f"{path}: {picked!r} is no metadata table, branch_…, tag_…, snapshot_id_… or at_timestamp_…")
+    return frame_of(session, table, selection_of(session, selector, options))
 
 
 def stores_of(session: AttachedSession) -> tuple[Stores, Any]:

@@ -44,7 +44,10 @@ class FloebergSource(DataSource):  # type: ignore[misc]
 
     def reader(self, schema: StructType) -> DataSourceReader:
         table, chosen = self._chosen()
-        return PathReader(table, chosen)
+        found = StructType([spark_field(field) for field in chosen.schema.fields])
+        if [(field.name, field.dataType) for field in schema] != [(field.name, field.dataType) for field in found]:
+            raise InvalidInput(f"{self._path()}: a table has a schema; leave .schema(…) out and select columns instead")
+        return PathReader(table, chosen, self._options())
 
     def writer(self, schema: StructType, overwrite: bool) -> PathWriter:
         options = {key: value for key, value in dict(self.options).items() if key.lower() != "path"}
@@ -63,11 +66,22 @@ class FloebergSource(DataSource):  # type: ignore[misc]
         path = self._path()
         effects = system_effects()
         table = open_static(parse_from_user(path).text, stores=StoreRegistry(effects, {}), effects=effects)
-        options = FrameOptions.of(dict(self.options))
+        options = self._options()
         chosen = choose_snapshot(
             table.state.metadata, snapshot_id=options.snapshot_id, ref=options.ref, as_of_ms=options.as_of_ms
         )
         return table, chosen
+
+    def _options(self) -> FrameOptions:
+        """The options of a read. Raises InvalidInput for those that this source cannot honour."""
+        given = {key: value for key, value in dict(self.options).items() if key.lower() != "path"}
+        options = FrameOptions.of(given)
+        if options.is_incremental:
+            raise InvalidInput(f"format({self.name()!r}) reads ranges of snapshots in attached sessions only")
+        if "timestampasof" in {key.lower() for key in given}:
+            # The session's time zone, which the text may need, is not known here.
+            raise InvalidInput("timestampAsOf is for attached sessions; give as-of-timestamp in milliseconds")
+        return options
 
 
 class IcebergSource(FloebergSource):
@@ -88,11 +102,13 @@ class FilePartition(InputPartition):  # type: ignore[misc]
 class PathReader(DataSourceReader):  # type: ignore[misc]
     """Reads the planned files, one in each task."""
 
-    def __init__(self, table: LoadedTable, chosen: Chosen) -> None:
+    def __init__(self, table: LoadedTable, chosen: Chosen, options: FrameOptions) -> None:
         metadata = table.state.metadata
-        tasks = tuple(plan_files(metadata, chosen, store_for=table.pointer.store_for))
+        ignore_scheme = options.ignore_scheme
+        planned = plan_files(metadata, chosen, store_for=table.pointer.store_for, ignore_scheme=ignore_scheme)
+        tasks = tuple(planned)
         self._split = SplitReader(
-            table=table_files(table, chosen.schema),
+            table=table_files(table, chosen.schema, ignore_scheme=ignore_scheme, by_name=options.by_name),
             groups=tuple((task,) for task in tasks),
             projection=chosen.schema,
         )

@@ -25,7 +25,7 @@ from floeberg.row_changes.policy import refuse_encrypted
 from floeberg.spark.host.types import spark_type
 from floeberg.spark.workers.stores import worker_stores
 from floeberg.spark.write.job import WriterTask
-from floeberg.spark.write.options import write_options
+from floeberg.spark.write.options import WriteOptions, write_options
 from floeberg.spec.data_file import DataFile
 from floeberg.spec.partition_types import partition_type_of
 from floeberg.spec.schema import Schema
@@ -68,6 +68,8 @@ class PathWriter(DataSourceArrowWriter):  # type: ignore[misc]
         refuse_encrypted(metadata)
         self._names = aligned_names(metadata.current_schema, schema, table.state.identifier)
         parsed = write_options(metadata, options)
+        _refuse_unheeded(parsed, table.state.identifier)
+        self._branch = parsed.branch
         self._summary = dict(parsed.summary)
         self._task = WriterTask(
             stores=worker_stores(table.pointer.stores, location=metadata.location),
@@ -89,7 +91,7 @@ class PathWriter(DataSourceArrowWriter):  # type: ignore[misc]
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         table = self._table()
         files = self._files(messages)
-        target = Target(summary=self._summary)
+        target = Target(branch=self._branch, summary=self._summary)
         operation: Operation = Append(files=files, target=target)
         if self._overwrite:
             operation = Overwrite(added=files, row_filter=TRUE, target=target)
@@ -113,6 +115,16 @@ class PathWriter(DataSourceArrowWriter):  # type: ignore[misc]
             if isinstance(message, WrittenFiles)
             for file in message.files
         ]
+
+
+def _refuse_unheeded(options: WriteOptions, table: str) -> None:
+    """Raises InvalidInput for options that change which rows a write replaces, or its columns: sessions that are attached
+    heed them."""
+    if options.dynamic or options.merge_schema or options.isolation is not None:
+        raise InvalidInput(
+            f"table {table}: overwrite-mode=dynamic, mergeSchema and isolation-level are for attached sessions; "
+            "call floeberg.attach(spark) first"
+        )
 
 
 def aligned_names(schema: Schema, given: StructType, table: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.errors import UnsupportedFeature
-from floeberg.spark.ddl import alter, alter_columns, create, describe, namespaces, show, views
+from floeberg.spark.ddl import alter, alter_columns, caching, create, describe, namespaces, show, views
 from floeberg.spark.dml.delete import delete_from
 from floeberg.spark.dml.insert import insert, truncate_table
 from floeberg.spark.dml.merge import merge
@@ -115,9 +115,9 @@ _EXECUTORS: Final[dict[type[sts.Statement], Executor]] = {
     sts.CreateReference: alter.create_reference,
     sts.DropReference: alter.drop_reference,
     sts.CommentOn: _comment,
-    sts.RefreshTable: alter.refresh_table,
-    sts.CacheTable: views.cache_table,
-    sts.UncacheTable: views.uncache_table,
+    sts.RefreshTable: caching.refresh_table,
+    sts.CacheTable: caching.cache_table,
+    sts.UncacheTable: caching.uncache_table,
     sts.TruncateTable: truncate_table,
     ses.CreateView: views.create_view,
     ses.AlterViewAs: views.alter_view_as,

@@ -11,7 +11,7 @@ from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, Selection, SessionState
 from floeberg.spark.query.run import condition_expression
 from floeberg.spark.read.frame import table_frame
-from floeberg.spark.read.named_tables import selected_schema
+from floeberg.spark.read.named_tables import selected_schema, selection_of
 from floeberg.sql.queries.conjuncts import condition_of_target
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Span
@@ -36,7 +36,10 @@ def to_spark(
     """The rows for which `where`, a condition in Spark's SQL, is true; files that hold none are left out."""
     expression: Expression = TRUE
     if where is not None:
-        schema = selected_schema(table, Selection(snapshot_id, ref, as_of_ms))
+        chosen = selection_of(AttachedSession(spark, SessionState("")), None, options)
+        if (snapshot_id, ref, as_of_ms) != (None, None, None):
+            chosen = Selection(snapshot_id, ref, as_of_ms)
+        schema = selected_schema(table, chosen)
         target = TableIdentifier("", (table.state.identifier,))
         conditions = condition_of_target(Cursor(where), Span(0, len(where)), target=target, alias=None)
         expression = condition_expression(AttachedSession(spark, SessionState("")), conditions, schema)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound, UnsupportedFeature
+from floeberg.expr.nodes import TRUE
 from floeberg.spark.ddl.create import NewTable, make_table
-from floeberg.spark.dml.insert import column_condition, prepared_write, target_table
+from floeberg.spark.dml.insert import column_condition, overwrites_partitions, prepared_write, target_table
 from floeberg.spark.dml.merge_writer import MergeIntoWriter
 from floeberg.spark.entry.reader import RECORD, RECORDING, Record, is_path, record_of, stores_of
 from floeberg.spark.entry.source_writer import open_for_writing
@@ -17,13 +18,18 @@ from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, Resolved
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.commands import append, overwrite, overwrite_matching, overwrite_partitions
+from floeberg.spark.write.options import is_dynamic
 from floeberg.spec.partition_terms import PartitionTerm, parse_partition_term
 from floeberg.sql.text.cursor import parse_parts
+from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import TableIdentifier
+from floeberg.storage.location import parse_from_user
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_PROPERTIES: Final = ("write.", "read.", "commit.", "history.", "gc.", "schema.", "format-version")
+"""How the names of table properties begin, which a table that is created takes from the options."""
 _COLUMN: Final = re.compile(r"Column<'(.*)'>", re.DOTALL)
 
 
@@ -34,6 +40,14 @@ class WriteRecord(Record):
     frame: Any = None
     mode: str | None = None
     partitioning: tuple[str, ...] = ()
+    bucketing: tuple[int, tuple[str, ...]] | None = None
+    refused: str | None = None
+    """A method that was called and has no meaning for our tables."""
+
+    def take_path(self) -> str | None:
+        """The option path, which is no option of a write."""
+        found = next((key for key in self.options if key.lower() == "path"), None)
+        return None if found is None else str(self.options.pop(found))
 
 
 class TableWriter:
@@ -92,7 +106,7 @@ class TableWriter:
             replace=replaces,
             provider=self._provider,
         )
-        make_table(self._session, self._identifier, new, self._frame)
+        make_table(self._session, self._identifier, new, self._frame, options=self._options)
 
     def append(self) -> None:
         """Raises TableNotFound, and InvalidInput when the columns do not fit."""
@@ -102,12 +116,16 @@ class TableWriter:
         """Replaces the rows that match a condition on whole files, such as one on partition columns. A condition that metadata
         cannot answer is evaluated on the table's rows first."""
         where = column_condition(self._session, target_table(self._session, self._identifier), condition)
-        if where is None:
+        if where is TRUE and is_dynamic(self._options):
+            overwrite_partitions(self._frame, self._write())
+        elif where is None:
             overwrite_matching(self._frame, self._write(), condition)
         else:
             overwrite(self._frame, self._write(), where=where)
 
     def overwritePartitions(self) -> None:
+        if is_dynamic(self._options) is False:
+            raise InvalidInput(f"{self._identifier}: overwritePartitions is dynamic; leave overwrite-mode=static out")
         overwrite_partitions(self._frame, self._write())
 
     def _write(self) -> Any:
@@ -168,6 +186,26 @@ def _partition_by(self: Any, *cols: Any) -> Any:
     return original(self, "partitionBy")(*cols)
 
 
+def _bucket_by(self: Any, numBuckets: int, col: Any, *cols: Any) -> Any:
+    record = _record(self)
+    if record is not None:
+        given = (col, *cols) if isinstance(col, str) else (*col, *cols)
+        record.bucketing = (numBuckets, given)
+    return original(self, "bucketBy")(numBuckets, col, *cols)
+
+
+def _refused(method: str) -> Callable[..., Any]:
+    """A method that Spark's own tables have: it is refused once it is known that the table is ours."""
+
+    def call(self: Any, *args: Any, **named: Any) -> Any:
+        record = _record(self)
+        if record is not None:
+            record.refused = method
+        return original(self, method)(*args, **named)
+
+    return call
+
+
 def _save_as_table(
     self: Any, name: str, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any
 ) -> None:
@@ -206,9 +244,12 @@ def _save(
         original(self, "save")(path, format, mode, partitionBy, **options)
         return
     _tell(record, format, mode, partitionBy, options)
-    given = path if path is not None else record.options.pop("path", None)
+    by_option = record.take_path()
+    given = path if path is not None else by_option
     if not isinstance(given, str):
         raise InvalidInput("format('iceberg') saves to one table: a name such as lake.db.t")
+    if by_option is not None and by_option != given:
+        raise InvalidInput(f"save names {given!r}, and the option path {by_option!r}; keep one of them")
     if is_path(given):
         save_path(record, given)
         return
@@ -239,6 +280,7 @@ def save_table(record: WriteRecord, identifier: TableIdentifier) -> None:
     """`saveAsTable`: creates the table unless it is there; then the mode says what happens."""
     mode = (record.mode or "errorifexists").lower()
     session = record.session
+    _refuse_layout(record, identifier)
     try:
         target_table(session, identifier)
         exists = True
@@ -251,17 +293,36 @@ def save_table(record: WriteRecord, identifier: TableIdentifier) -> None:
         raise TableAlreadyExists(f"table {identifier} is there already; choose mode append or overwrite")
     if exists and mode == "ignore":
         return
+    properties = {key: value for key, value in record.options.items() if key.lower().startswith(_PROPERTIES)}
+    options = {key: value for key, value in record.options.items() if key not in properties and key.lower() != "path"}
     new = NewTable(
         schema=iceberg_schema_of(record.frame.schema),
-        partitioning=tuple(parse_partition_term(f"`{one}`") for one in record.partitioning),
-        properties={
-            key: value for key, value in record.options.items() if key.startswith(("write.", "format-version"))
-        },
+        partitioning=tuple(parse_partition_term(term) for term in _terms(record)),
+        properties=properties,
+        location=record.take_path(),
         create=True,
         replace=mode == "overwrite",
         provider=record.format,
     )
-    make_table(session, identifier, new, record.frame)
+    make_table(session, identifier, new, record.frame, options=options)
+
+
+def _terms(record: WriteRecord) -> list[str]:
+    terms = [quote_name(one) for one in record.partitioning]
+    if record.bucketing is not None:
+        count, columns = record.bucketing
+        if len(columns) != 1:
+            raise UnsupportedFeature("bucketBy takes one column for a table: a bucket is a transform of one column")
+        terms.append(f"bucket({count}, {quote_name(columns[0])})")
+    return terms
+
+
+def _refuse_layout(record: WriteRecord, table: object) -> None:
+    """Raises UnsupportedFeature for a layout that a DataFrameWriter names and our tables have elsewhere."""
+    if record.refused is not None:
+        raise UnsupportedFeature(
+            f"{table}: {record.refused} is for Spark's own tables; sort with ALTER TABLE … WRITE ORDERED BY"
+        )
 
 
 def save_path(record: WriteRecord, path: str) -> None:
@@ -281,22 +342,44 @@ def insert_rows(record: WriteRecord, identifier: TableIdentifier, *, by_name: bo
 
 def _insert(record: WriteRecord, resolved: Resolved, *, by_name: bool, overwrites: bool) -> None:
     session = record.session
+    _refuse_layout(record, resolved.identifier)
+    _check_layout(record, resolved)
     write = prepared_write(session, resolved, record.options, by_name=by_name)
     if not overwrites:
         append(record.frame, write)
-        return
-    mode = record.options.get("overwrite-mode") or record.options.get("partitionOverwriteMode")
-    mode = mode or session.setting("spark.sql.sources.partitionOverwriteMode", "STATIC")
-    if mode.lower() == "dynamic":
+    elif overwrites_partitions(session, record.options):
         overwrite_partitions(record.frame, write)
     else:
         overwrite(record.frame, write)
+
+
+def _check_layout(record: WriteRecord, resolved: Resolved) -> None:
+    """Raises InvalidInput when the writer names a partitioning or location that is not the table's."""
+    assert resolved.table is not None
+    metadata = resolved.table.state.metadata
+    path = record.take_path()
+    if path is not None and parse_from_user(path).text.rstrip("/") != metadata.location.rstrip("/"):
+        raise InvalidInput(
+            f"{resolved.identifier} lies at {metadata.location}, not at {path}; leave the option path out"
+        )
+    if record.partitioning or record.bucketing is not None:
+        names = metadata.current_schema.names
+        own = [PartitionTerm(one.transform, names.get(one.source_ids[0], "")) for one in metadata.default_spec.fields]
+        given = [parse_partition_term(term) for term in _terms(record)]
+        if [(str(one.transform), one.column.lower()) for one in own] != [
+            (str(one.transform), one.column.lower()) for one in given
+        ]:
+            shown = ", ".join(str(one) for one in own) or "nothing"
+            raise InvalidInput(f"{resolved.identifier} is partitioned by {shown}; leave partitionBy and bucketBy out")
 
 
 METHODS: Final[dict[str, Callable[..., Any]]] = {
     **RECORDING,
     "mode": _mode,
     "partitionBy": _partition_by,
+    "bucketBy": _bucket_by,
+    "sortBy": _refused("sortBy"),
+    "clusterBy": _refused("clusterBy"),
     "saveAsTable": _save_as_table,
     "insertInto": _insert_into,
     "save": _save,

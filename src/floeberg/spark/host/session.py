@@ -30,6 +30,7 @@ from floeberg.sql.text.names import (
 )
 
 if TYPE_CHECKING:
+    from pyspark import StorageLevel
     from pyspark.sql import DataFrame, SparkSession
 
 """The setting that holds the key of a session's state."""
@@ -72,16 +73,43 @@ class Selection:
     as_of_ms: int | None = None
     metadata_table: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    """Options but those that choose the snapshot, by their names in lower case."""
+
+    @property
+    def chooses_snapshot(self) -> bool:
+        return (self.snapshot_id, self.ref, self.as_of_ms) != (None, None, None)
 
 
 RememberedView: TypeAlias = TextView | FrameView
 
 
 @dataclass(frozen=True, slots=True)
-class CachedTable:
-    """A table in Spark's cache: the metadata file it was read at, and the persisted rows."""
+class CacheKey:
+    """What is in Spark's cache: a table or view, and what is read of it. Whatever makes one name mean other rows (a branch,
+    a snapshot, `spark.wap.branch`, options) is part of the selection."""
 
-    metadata_location: str | None
+    identifier: TableIdentifier
+    snapshot_id: int | None
+    ref: str | None
+    as_of_ms: int | None
+    metadata_table: str | None
+    options: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def of(identifier: TableIdentifier, selection: Selection) -> CacheKey:
+        options = tuple(sorted(selection.options.items()))
+        return CacheKey(
+            identifier, selection.snapshot_id, selection.ref, selection.as_of_ms, selection.metadata_table, options
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CachedTable:
+    """Rows in Spark's cache: the state of the table that they are of (None for a view), how they are stored, and the
+    persisted frame."""
+
+    state: tuple[object, ...] | None
+    storage_level: StorageLevel
     frame: DataFrame
 
 
@@ -96,7 +124,7 @@ class SessionState:
     views: dict[str, RememberedView] = field(default_factory=dict)
     global_views: dict[str, TextView] = field(default_factory=dict)
     """Those that all attached sessions of the application share."""
-    cached: dict[TableIdentifier, CachedTable] = field(default_factory=dict)
+    cached: dict[CacheKey, CachedTable] = field(default_factory=dict)
     settings_before: dict[str, str] = field(default_factory=dict)
     """Settings that attach took over, to be put back by detach."""
     from_settings: dict[str, Mapping[str, str]] = field(default_factory=dict)

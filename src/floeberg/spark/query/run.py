@@ -16,13 +16,15 @@ from floeberg.spark.query.functions import function_calls
 from floeberg.spark.query.view_text import expand_views
 from floeberg.spark.read.named_tables import (
     audited,
-    cached_frame,
+    cached_or_read,
     frame_of,
+    refuse_view_options,
     selected_schema,
     selection_of,
     with_timestamp,
     with_version,
 )
+from floeberg.spark.read.table_cache import is_cached
 from floeberg.spec.schema import Schema
 from floeberg.sql.conditions.predicates import Condition
 from floeberg.sql.conditions.to_expression import to_expression
@@ -49,6 +51,9 @@ METADATA_COLUMNS: Final = (
 
 def run_query(execution: Execution, references: References) -> DataFrame:
     """Spark's answer to a query, or to a statement that holds queries, over our tables."""
+    for table in references.tables:
+        if table.options and execution.resolve(table.identifier).table is None:
+            refuse_view_options(str(table.identifier), dict(table.options))
     expanded, references = expand_views(execution, references)
     execution = execution.of(expanded)
     conditions = table_conditions(references)
@@ -101,18 +106,19 @@ def _frame(
         loaded, selection = resolved.remembered.table, resolved.remembered.selection
     else:
         assert resolved.table is not None
-        loaded, selection = resolved.table, selection_of(resolved.selector, dict(table.options))
+        loaded = resolved.table
+        selection = selection_of(execution.session, resolved.selector, dict(table.options))
     if table.time_travel is not None:
         selection = _travelled(execution, selection, table.time_travel)
-    if selection.metadata_table is not None:
-        return frame_of(execution.session, loaded, selection), ()
     if resolved.remembered is None:
         selection = audited(execution.session, loaded, selection)
+    if selection.metadata_table is not None:
+        return cached_or_read(execution.session, resolved.identifier, loaded, selection), ()
     schema = selected_schema(loaded, selection)
     own = {field.name.lower() for field in schema.fields}
     hidden = tuple(name for name in columns if name not in own)
-    if selection == Selection() and not hidden and (cached := cached_frame(execution.session, resolved)) is not None:
-        return cached, ()
+    if not hidden and is_cached(execution.session, resolved.identifier, selection):
+        return cached_or_read(execution.session, resolved.identifier, loaded, selection), ()
     where = condition_expression(execution.session, conditions, schema)
     return frame_of(execution.session, loaded, selection, where=where, metadata_columns=hidden), hidden
 

@@ -13,8 +13,7 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.aggregates import Aggregate, AggregateFunction, aggregate_from_metadata
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.snapshot_choice import choose_snapshot
-from floeberg.spark.host.types import frame_schema
-from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
+from floeberg.spark.read.local_frame import arrow_local_frame
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import LONG, IcebergType, NestedField
 
@@ -62,6 +61,4 @@ def _one_row(spark: Any, names: Sequence[str], types: Sequence[IcebergType], val
     )
     arrays = [array_of([value], kind) for value, kind in zip(values, types, strict=True)]
     batch = pa.RecordBatch.from_arrays(arrays, names=list(names))
-    schema = spark_arrow_schema(projection)
-    table = pa.Table.from_batches([to_spark(batch, projection, schema)], schema=schema)
-    return spark.createDataFrame(table, frame_schema(projection))
+    return arrow_local_frame(spark, [batch], projection)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import pyarrow as pa
-
 from floeberg.arrow.scan import read_tasks
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.static import StaticPointer
@@ -14,7 +12,7 @@ from floeberg.errors import UnsupportedFeature
 from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.host.types import frame_schema
-from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
+from floeberg.spark.read.local_frame import arrow_local_frame
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.workers.scan import SplitReader, TableFiles, TableStores
@@ -89,6 +87,4 @@ def _even(tasks: Sequence[FileScanTask], splits: SplitOptions) -> SplitOptions:
 
 
 def _driver_frame(spark: Any, tasks: Iterable[FileScanTask], files: TableFiles, projection: Schema) -> Any:
-    schema = spark_arrow_schema(projection)
-    batches = [to_spark(batch, projection, schema) for batch in read_tasks(tasks, files.reader(), projection)]
-    return spark.createDataFrame(pa.Table.from_batches(batches, schema=schema), frame_schema(projection))
+    return arrow_local_frame(spark, read_tasks(tasks, files.reader(), projection), projection)

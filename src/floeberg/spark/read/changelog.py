@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-import pyarrow as pa
-
 from floeberg.arrow.changelog import changelog_schema
 from floeberg.catalogs.base import LoadedTable
+from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.changelog import plan_changelog
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.projection import projected_schema
 from floeberg.spark.host.types import frame_schema
 from floeberg.spark.read.arrow_scan import table_files
+from floeberg.spark.read.local_frame import local_frame
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spark.workers.changelog import ChangeReader
@@ -42,6 +42,8 @@ def changelog_frame(
     """
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
     metadata = table.state.metadata
+    if parsed.snapshot_id is not None or parsed.as_of_ms is not None or parsed.ref is not None:
+        raise InvalidInput("changes are of a range of snapshots; give start-snapshot-id and end-snapshot-id as options")
     first, last = snapshot_range(metadata, parsed) if parsed.is_incremental else (None, None)
     plan = plan_changelog(
         metadata,
@@ -55,9 +57,9 @@ def changelog_frame(
     groups = tuple(tuple(group) for _, group in groupby(plan.tasks, key=lambda task: task.change_ordinal))
     files = table_files(table, plan.schema, ignore_scheme=parsed.ignore_scheme, by_name=parsed.by_name)
     reader = ChangeReader(table=files, groups=groups, projection=projection, keep_carried_over=keep_carried_over)
-    schema = frame_schema(changelog_schema(projection))
+    columns = changelog_schema(projection)
     if not isinstance(files.stores.stores, WorkerStores):
         batches = [batch for number in range(len(groups)) for batch in reader.changes(number)]
-        return spark.createDataFrame(pa.Table.from_batches(batches, schema=reader.arrow_schema), schema)
+        return local_frame(spark, batches, columns)
     check_workers(spark)
-    return map_in_workers(spark.range(0, len(groups), 1, max(1, len(groups))), reader, schema)
+    return map_in_workers(spark.range(0, len(groups), 1, max(1, len(groups))), reader, frame_schema(columns))

@@ -54,11 +54,9 @@ def table_frame(
     metadata = table.state.metadata
     chosen: Chosen | None
     if parsed.is_incremental:
-        if (snapshot_id, ref, as_of_ms) != (None, None, None):
-            raise InvalidInput(
-                f"table {metadata.location}: an incremental read takes no snapshot, ref or time beside it"
-            )
-        first, last = snapshot_range(metadata, parsed)
+        if (snapshot_id, as_of_ms) != (None, None):
+            raise InvalidInput(f"table {metadata.location}: an incremental read takes no snapshot or time beside it")
+        first, last = snapshot_range(metadata, parsed, ref=_one(ref, parsed.ref, "branch or tag"))
         plan = plan_appends(
             metadata,
             store_for=table.pointer.store_for,

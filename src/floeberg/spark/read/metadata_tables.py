@@ -2,72 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
+from floeberg.arrow.changelog import changelog_schema
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
-from floeberg.inspect.files import entries_batches, files_batches
-from floeberg.inspect.logs import history_table, metadata_log_entries_table, refs_table, snapshots_table
-from floeberg.inspect.manifests import all_manifests_batches, manifests_table
-from floeberg.inspect.partitions import partitions_table
-from floeberg.inspect.position_deletes import position_deletes_batches
+from floeberg.inspect.by_name import AT_A_SNAPSHOT, metadata_table_batches, metadata_table_schema
 from floeberg.inspect.source import Source
+from floeberg.scan.frame_cache import FrameCache
 from floeberg.spark.host.session import Selection
 from floeberg.spark.read.changelog import changelog_frame
-from floeberg.spec.data_file import ManifestContent
+from floeberg.spark.read.local_frame import arrow_local_frame
+from floeberg.spark.read.options import FrameOptions
+from floeberg.spec.schema import Schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-_LOGS: Final = {
-    "history": history_table,
-    "metadata_log_entries": metadata_log_entries_table,
-    "snapshots": snapshots_table,
-    "refs": refs_table,
-}
-_CONTENTS: Final = {"data": ManifestContent.DATA, "delete": ManifestContent.DELETES}
+CHANGES = "changes"
 
 
-def metadata_frame(spark: SparkSession, table: LoadedTable, name: str, selection: Selection) -> DataFrame:
+def metadata_frame(
+    spark: SparkSession, table: LoadedTable, name: str, selection: Selection, *, cache: FrameCache | None = None
+) -> DataFrame:
     """A metadata table of a table's state; those of one snapshot can be of another than the current one. Raises
-    InvalidInput for a snapshot chosen where a table is over all of them."""
-    if name == "changes":
-        if (selection.snapshot_id, selection.ref, selection.as_of_ms) != (None, None, None):
+    InvalidInput for a snapshot chosen where a table is over all of them, and for a range where it is of one."""
+    chosen = selection.chooses_snapshot
+    if name == CHANGES:
+        if chosen:
             raise InvalidInput(
                 "changes are of a range of snapshots; give start-snapshot-id and end-snapshot-id as options"
             )
         # What a rewrite only carried over is there too, as a deleted and an inserted row, as in the Java runtime.
-        frame: DataFrame = changelog_frame(spark, table, options=selection.options, keep_carried_over=True)
+        frame: DataFrame = changelog_frame(spark, table, options=selection.options, keep_carried_over=True, cache=cache)
         return frame
-    source = Source(table.state.metadata, table.pointer.store_for, table.state.metadata_location)
-    return spark.createDataFrame(_table(source, name, selection))
+    if FrameOptions.of(selection.options).is_incremental:
+        raise InvalidInput(
+            f"{name} is no table of changes, so it takes no range of snapshots (start-snapshot-id, end-snapshot-id, "
+            f"start-timestamp, end-timestamp); read {CHANGES}, or choose one snapshot"
+        )
+    if chosen and name not in AT_A_SNAPSHOT:
+        raise InvalidInput(f"{name} is over all snapshots; no snapshot can be chosen for it")
+    source = _source(table, cache)
+    snapshot = None
+    if name in AT_A_SNAPSHOT:
+        snapshot = source.snapshot(snapshot_id=selection.snapshot_id, ref=selection.ref, as_of_ms=selection.as_of_ms)
+    return arrow_local_frame(spark, metadata_table_batches(source, name, snapshot), metadata_table_schema(source, name))
 
 
-def _table(source: Source, name: str, selection: Selection) -> pa.Table:
-    chosen = (selection.snapshot_id, selection.ref, selection.as_of_ms) != (None, None, None)
-    if name in _LOGS or name.startswith("all_"):
-        if chosen:
-            raise InvalidInput(f"{name} is over all snapshots; no snapshot can be chosen for it")
-        return _LOGS[name](source) if name in _LOGS else _over_all(source, name)
-    snapshot = source.snapshot(snapshot_id=selection.snapshot_id, ref=selection.ref, as_of_ms=selection.as_of_ms)
-    if name == "manifests":
-        return manifests_table(source, snapshot)
-    if name == "partitions":
-        return partitions_table(source, snapshot)
-    if name == "position_deletes":
-        return position_deletes_batches(source, snapshot).read_all()
-    listed = source.manifests(snapshot, _content(name))
-    read: Any = entries_batches if name == "entries" else files_batches
-    return read(source, listed).read_all()
+def metadata_columns(table: LoadedTable, name: str) -> Schema:
+    """The columns of a metadata table, without reading it."""
+    if name == CHANGES:
+        return changelog_schema(table.state.metadata.current_schema)
+    return metadata_table_schema(_source(table), name)
 
 
-def _over_all(source: Source, name: str) -> pa.Table:
-    if name == "all_manifests":
-        return all_manifests_batches(source).read_all()
-    read: Any = entries_batches if name == "all_entries" else files_batches
-    return read(source, source.all_manifests(_content(name))).read_all()
-
-
-def _content(name: str) -> ManifestContent | None:
-    return _CONTENTS.get(name.removeprefix("all_").partition("_")[0])
+def _source(table: LoadedTable, cache: FrameCache | None = None) -> Source:
+    return Source(table.state.metadata, table.pointer.store_for, table.state.metadata_location, cache)

@@ -13,9 +13,10 @@ from floeberg.spark.host.destination import WAP_BRANCH_SETTING, WAP_ENABLED
 from floeberg.spark.host.session import AttachedSession, FrameView, Resolved, Selection
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.metadata_tables import metadata_frame
-from floeberg.spark.read.options import FrameOptions
+from floeberg.spark.read.options import CHOOSING, WITHOUT_EFFECT, FrameOptions
+from floeberg.spark.read.table_cache import cached_frame
 from floeberg.spec.schema import Schema
-from floeberg.sql.text.names import Selector
+from floeberg.sql.text.names import Selector, TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,19 +25,38 @@ ORIGIN: Final = "_floeberg_origin"
 """The attribute of a table's DataFrame that says what it reads."""
 
 
-def selection_of(selector: Selector | None, options: Mapping[str, Any] | None = None) -> Selection:
-    """What a selector such as `branch_x` or `files` picks."""
-    given = {key: str(value) for key, value in (options or {}).items()}
+def selection_of(
+    session: AttachedSession, selector: Selector | None, options: Mapping[str, Any] | None = None
+) -> Selection:
+    """What a selector such as `branch_x` or `files` picks, with the options of the read. Raises InvalidInput for options
+    that are not known, and when name and options choose different snapshots."""
+    if not options:
+        return _named(selector)
+    zone = session.setting("spark.sql.session.timeZone", "UTC")
+    parsed = FrameOptions.of(options, time_zone=zone)
+    kept = {name.lower(): str(value) for name, value in options.items() if value is not None}
+    kept = {name: value for name, value in sorted(kept.items()) if name not in CHOOSING | WITHOUT_EFFECT}
+    by_options = Selection(parsed.snapshot_id, parsed.ref, parsed.as_of_ms, options=kept)
+    named = _named(selector)
+    if not by_options.chooses_snapshot or not named.chooses_snapshot:
+        chosen = by_options if by_options.chooses_snapshot else named
+        return replace(chosen, metadata_table=named.metadata_table, options=kept)
+    if replace(named, options=kept) != by_options:
+        raise InvalidInput("the table's name and an option choose different snapshots; keep one of them")
+    return by_options
+
+
+def _named(selector: Selector | None) -> Selection:
     if selector is None:
-        return Selection(options=given)
+        return Selection()
     match selector.kind:
         case "branch" | "tag":
-            return Selection(ref=selector.value, options=given)
+            return Selection(ref=selector.value)
         case "snapshot_id":
-            return Selection(snapshot_id=int(selector.value), options=given)
+            return Selection(snapshot_id=int(selector.value))
         case "at_timestamp":
-            return Selection(as_of_ms=int(selector.value), options=given)
-    return Selection(metadata_table=selector.value, options=given)
+            return Selection(as_of_ms=int(selector.value))
+    return Selection(metadata_table=selector.value)
 
 
 def with_version(selection: Selection, version: object) -> Selection:
@@ -45,7 +65,8 @@ def with_version(selection: Selection, version: object) -> Selection:
     if isinstance(version, int) and not isinstance(version, bool):
         return replace(selection, snapshot_id=version)
     text = str(version)
-    return replace(selection, snapshot_id=int(text)) if text.isdigit() else replace(selection, ref=text)
+    is_id = text.isascii() and text.isdigit()
+    return replace(selection, snapshot_id=int(text)) if is_id else replace(selection, ref=text)
 
 
 def with_timestamp(selection: Selection, as_of_ms: int) -> Selection:
@@ -54,23 +75,33 @@ def with_timestamp(selection: Selection, as_of_ms: int) -> Selection:
 
 
 def _refuse_two(selection: Selection) -> None:
-    if selection.snapshot_id is not None or selection.ref is not None or selection.as_of_ms is not None:
-        raise InvalidInput("time travel is asked for twice: by the table's name and by AS OF; keep one of them")
+    if selection.chooses_snapshot:
+        raise InvalidInput(
+            "time travel is asked for twice: by the table's name or options and by AS OF; keep one of them"
+        )
+
+
+def refuse_view_options(name: str, options: Mapping[str, Any]) -> None:
+    """Raises InvalidInput for options that would change the rows of a view, which reads what its own text says."""
+    parsed = FrameOptions.of(options)
+    if replace(parsed, split_size_bytes=None, engine=None) != FrameOptions():
+        raise InvalidInput(
+            f"{name} is a view: it takes no option that changes its rows; read its tables with the option"
+        )
 
 
 def audited(session: AttachedSession, table: LoadedTable, selection: Selection) -> Selection:
     """With `spark.wap.branch`, a table that allows it is read at that branch once there is one, unless the read itself says
     what it wants."""
     metadata = table.state.metadata
-    chosen = (selection.snapshot_id, selection.ref, selection.as_of_ms, selection.metadata_table)
-    if chosen != (None,) * 4 or metadata.properties.get(WAP_ENABLED, "false").lower() != "true":
+    if selection.chooses_snapshot or selection.metadata_table is not None:
+        return selection
+    if metadata.properties.get(WAP_ENABLED, "false").lower() != "true":
         return selection
     branch = session.setting(WAP_BRANCH_SETTING, "")
-    if not branch or metadata.find_ref(branch) is None:
+    if not branch or metadata.find_ref(branch) is None or FrameOptions.of(selection.options).is_incremental:
         return selection
-    parsed = FrameOptions.of(selection.options)
-    asked = parsed.is_incremental or (parsed.snapshot_id, parsed.ref, parsed.as_of_ms) != (None, None, None)
-    return selection if asked else replace(selection, ref=branch)
+    return replace(selection, ref=branch)
 
 
 def selected_schema(table: LoadedTable, selection: Selection) -> Schema:
@@ -96,7 +127,7 @@ def frame_of(
 ) -> DataFrame:
     """A table, or one of its metadata tables, as a DataFrame."""
     if selection.metadata_table is not None:
-        return metadata_frame(session.spark, table, selection.metadata_table, selection)
+        return metadata_frame(session.spark, table, selection.metadata_table, selection, cache=session.state.manifests)
     frame: DataFrame = table_frame(
         session.spark,
         table,
@@ -113,22 +144,21 @@ def frame_of(
 
 def named_frame(session: AttachedSession, resolved: Resolved, options: Mapping[str, Any] | None = None) -> DataFrame:
     """The DataFrame of `spark.table` and `spark.read.table` for a table; it remembers what it reads, for views over it."""
-    assert resolved.table is not None
-    selection = audited(session, resolved.table, selection_of(resolved.selector, options))
-    if selection == Selection() and (cached := cached_frame(session, resolved)) is not None:
-        return cached
-    frame = frame_of(session, resolved.table, selection)
-    setattr(frame, ORIGIN, FrameView(resolved.table, selection))
+    table = resolved.table
+    assert table is not None
+    selection = audited(session, table, selection_of(session, resolved.selector, options))
+    frame = cached_or_read(session, resolved.identifier, table, selection)
+    setattr(frame, ORIGIN, FrameView(table, selection))
     return frame
 
 
-def cached_frame(session: AttachedSession, resolved: Resolved) -> DataFrame | None:
-    """The table's rows in Spark's cache, if it is there and was not changed since; a stale one is let go."""
-    cached = session.state.cached.get(resolved.identifier)
-    if cached is None or resolved.table is None:
-        return None
-    if cached.metadata_location == resolved.table.state.metadata_location:
-        return cached.frame
-    cached.frame.unpersist()
-    del session.state.cached[resolved.identifier]
-    return None
+def cached_or_read(
+    session: AttachedSession, identifier: TableIdentifier, table: LoadedTable, selection: Selection
+) -> DataFrame:
+    """A table, or one of its metadata tables, from Spark's cache where CACHE TABLE put it there."""
+
+    def read() -> DataFrame:
+        return frame_of(session, table, selection)
+
+    cached = cached_frame(session, identifier, table, selection, read) if session.state.cached else None
+    return read() if cached is None else cached

@@ -24,7 +24,7 @@ from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.matching_files import matching_files
-from floeberg.spark.write.options import WriteOptions, write_options
+from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
 from floeberg.spec.data_file import DataFile
 from floeberg.storage.registry import Stores
 
@@ -70,6 +70,7 @@ def overwrite(frame: DataFrame, write: Write, *, where: Expression = TRUE) -> Co
 def overwrite_matching(frame: DataFrame, write: Write, condition: Any) -> Committed | None:
     """Replaces the rows that match a condition of Spark's, which is evaluated on the table's rows: nothing is written when it
     matches a part of a file. Raises InvalidInput, and ValidationConflict when another commit came first."""
+    write = _in_session(frame, write)
     options = write_options(write.table.state.metadata, write.options, branch=write.branch)
     where = destination(frame.sparkSession, write.table.state.metadata, branch=_branch(write, options))
     found = matching_files(frame.sparkSession, write.table, condition, branch=where.read_branch)
@@ -77,7 +78,8 @@ def overwrite_matching(frame: DataFrame, write: Write, condition: Any) -> Commit
     def operation(files: list[DataFile], target: Target, view: ReadView | None) -> Operation | None:
         if not files and not found.files:
             return None
-        read = ReadView(starting_snapshot_id=found.snapshot_id)
+        start = found.snapshot_id if options.validate_from_snapshot_id is None else options.validate_from_snapshot_id
+        read = ReadView(starting_snapshot_id=start)
         return Overwrite(added=files, removed=found.files, view=read, target=target)
 
     return _run(frame, write, operation)
@@ -97,6 +99,7 @@ MakeOperation = Callable[[list[DataFile], Target, ReadView | None], Operation | 
 
 def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | None:
     base = write.table
+    write = _in_session(frame, write)
     refuse_encrypted(base.state.metadata)
     options = write_options(base.state.metadata, write.options, branch=write.branch)
     where = destination(frame.sparkSession, base.state.metadata, branch=_branch(write, options))
@@ -129,6 +132,11 @@ def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | Non
             for file in files:
                 base.pointer.store_for(file.file_path).delete(file.file_path)
         raise
+
+
+def _in_session(frame: DataFrame, write: Write) -> Write:
+    """The write with the options that the session's settings give every write."""
+    return replace(write, options=session_write_options(frame.sparkSession.conf.getAll, write.options))
 
 
 def _branch(write: Write, options: WriteOptions) -> str | None:

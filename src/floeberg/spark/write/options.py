@@ -18,12 +18,28 @@ _TO_PROPERTY: Final = {
     "target-file-size-bytes": "write.target-file-size-bytes",
     "delete-format": "write.delete.format.default",
     "delete-granularity": "write.delete.granularity",
+    "target-delete-file-size-bytes": "write.delete.target-file-size-bytes",
 }
-_KNOWN: Final = frozenset(
-    {*_TO_PROPERTY, "branch", "distribution-mode", "fanout-enabled", "check-nullability", "check-ordering", "output-spec-id",
-     "overwrite-mode", "mergeschema", "merge-schema", "isolation-level", "validate-from-snapshot-id", "compression-codec",
-     "compression-level", "wap-id", "path"}
+_TUNING: Final = frozenset(
+    {"check-nullability", "check-ordering", "advisory-partition-size", "compression-strategy",
+     "use-table-distribution-and-ordering", "shred-variants", "variant-inference-buffer-size"}
 )  # fmt: skip
+"""Options of the Java runtime that change no row here: values are always checked against the table's columns, whatever
+order and nullability the data has, and the rest is about how files are laid out."""
+_MERGE_SCHEMA: Final = ("mergeschema", "merge-schema")
+_OVERWRITE_MODE: Final = ("overwrite-mode", "partitionoverwritemode")
+_KNOWN: Final = frozenset(
+    {*_TO_PROPERTY, *_TUNING, *_MERGE_SCHEMA, *_OVERWRITE_MODE, "branch", "distribution-mode", "fanout-enabled",
+     "output-spec-id", "isolation-level", "validate-from-snapshot-id", "compression-codec", "compression-level"}
+)  # fmt: skip
+SETTINGS: Final = "spark.sql.iceberg."
+_BY_SETTING: Final = {
+    "distribution-mode": "distribution-mode",
+    "compression-codec": "compression-codec",
+    "compression-level": "compression-level",
+    "merge-schema": "mergeschema",
+}
+"""The settings of the Java runtime that say how every write of a session is done, and the option that each is."""
 
 
 class DistributionMode(StrEnum):
@@ -45,10 +61,10 @@ class WriteOptions:
     fanout: bool = False
     spec_id: int
     merge_schema: bool = False
-    overwrite_mode: str | None = None
+    dynamic: bool | None = None
+    """Whether an overwrite of everything replaces only the partitions that it has rows for; None leaves it to the session."""
     isolation: IsolationLevel | None = None
     validate_from_snapshot_id: int | None = None
-    check_nullability: bool = True
     summary: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -63,6 +79,7 @@ def write_options(metadata: TableMetadata, options: Mapping[str, str], *, branch
         for key, value in options.items()
         if key.lower().startswith(SNAPSHOT_PROPERTY)
     }
+    _refuse_unclear(given)
     unknown = sorted(key for key in given if key not in _KNOWN and not key.startswith(SNAPSHOT_PROPERTY))
     if unknown:
         raise UnsupportedFeature(f"unknown write option {unknown[0]!r}; known are {', '.join(sorted(_KNOWN))}")
@@ -80,15 +97,64 @@ def write_options(metadata: TableMetadata, options: Mapping[str, str], *, branch
         properties=properties,
         distribution=_distribution(metadata, properties, given),
         branch=branch or given.get("branch", MAIN_BRANCH),
-        fanout=given.get("fanout-enabled", properties.get("write.spark.fanout.enabled", "false")).lower() == "true",
+        fanout=_flag(given, "fanout-enabled", properties.get("write.spark.fanout.enabled", "false")),
         spec_id=metadata.default_spec_id if spec_id is None else spec_id,
-        merge_schema="true" in (given.get("mergeschema", "").lower(), given.get("merge-schema", "").lower()),
-        overwrite_mode=given.get("overwrite-mode"),
+        merge_schema=any(_flag(given, name) for name in _MERGE_SCHEMA),
+        dynamic=_dynamic(given),
         isolation=None if "isolation-level" not in given else _isolation(given["isolation-level"]),
         validate_from_snapshot_id=_number(given, "validate-from-snapshot-id"),
-        check_nullability=given.get("check-nullability", "true").lower() == "true",
         summary=summary,
     )
+
+
+def session_write_options(settings: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a write with what the session's settings say where no option does."""
+    given = {key.lower() for key in options}
+    found: dict[str, str] = {}
+    for key, value in settings.items():
+        name = key.removeprefix(SETTINGS)
+        if name == key:
+            continue
+        if name.startswith(SNAPSHOT_PROPERTY):
+            found |= {} if name.lower() in given else {name: value}
+        elif name in _BY_SETTING and not given & {name, _BY_SETTING[name]}:
+            found[_BY_SETTING[name]] = value
+    return {**found, **options}
+
+
+def is_dynamic(options: Mapping[str, str]) -> bool | None:
+    """Whether the options ask for an overwrite of partitions; None when they do not say. Raises InvalidInput."""
+    return _dynamic({key.lower(): str(value) for key, value in options.items()})
+
+
+def _dynamic(given: Mapping[str, str]) -> bool | None:
+    asked = {given[name].lower() for name in _OVERWRITE_MODE if name in given}
+    if not asked:
+        return None
+    if asked not in ({"static"}, {"dynamic"}):
+        raise InvalidInput(f"overwrite-mode is static or dynamic, not {', '.join(sorted(asked))!r:.60}")
+    return asked == {"dynamic"}
+
+
+def _refuse_unclear(given: Mapping[str, str]) -> None:
+    if "validate-from-snapshot-id" in given and "isolation-level" not in given:
+        raise InvalidInput(
+            "validate-from-snapshot-id needs an isolation-level (serializable or snapshot) to validate by"
+        )
+    if "path" in given:
+        raise InvalidInput("the option path is the location of a table that is created; this write names its table")
+    streams = sorted(
+        key for key in given if key.startswith(("streaming-", "stream-")) or key.endswith("-for-streaming")
+    )
+    if streams:
+        raise InvalidInput(f"the option {streams[0]!r:.60} is for writeStream")
+
+
+def _flag(given: Mapping[str, str], key: str, default: str = "false") -> bool:
+    text = given.get(key, default).lower()
+    if text not in ("true", "false"):
+        raise InvalidInput(f"write option {key} is true or false, not {text!r:.60}")
+    return text == "true"
 
 
 def _distribution(metadata: TableMetadata, properties: Mapping[str, str], given: Mapping[str, str]) -> DistributionMode:

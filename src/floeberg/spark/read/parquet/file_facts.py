@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from floeberg.spark.read.parquet.columns import OWN_PREFIX
 
@@ -46,7 +47,9 @@ def with_facts(
         if None not in texts:
             return frame.selectExpr("*", *texts, *others) if texts or others else frame
     key = pa.array(values, pa.int64() if keys.by_size else pa.string())
-    known = spark.createDataFrame(pa.table({_FACT_KEY: key, **facts}))
+    table = pa.table({_FACT_KEY: key, **facts})
+    # Told otherwise, PySpark takes a time without a zone for an instant of the session's zone, which may lack that time.
+    known = spark.createDataFrame(table, from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
     keyed = frame.selectExpr("*", f"{keys.source} AS {_KEY}", *others)
     joined = keyed.join(F.broadcast(known), F.col(_KEY) == F.col(_FACT_KEY), "left")
     found = F.when(F.col(_FACT_KEY).isNull(), F.raise_error(F.lit(_LOST))).otherwise(F.lit(True))

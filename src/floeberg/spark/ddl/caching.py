@@ -1,0 +1,97 @@
+"""CACHE, UNCACHE and REFRESH TABLE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark import StorageLevel
+
+from floeberg.errors import InvalidInput, NotFound
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.originals import original
+from floeberg.spark.host.results import nothing
+from floeberg.spark.host.session import AttachedSession, CacheKey, Resolved, Selection, quoted
+from floeberg.spark.query.run import query_frame, span_frame
+from floeberg.spark.read import table_cache
+from floeberg.spark.read.named_tables import audited, frame_of, selection_of
+from floeberg.sql.statements.statements import CacheTable, Pairs, RefreshTable, UncacheTable
+from floeberg.sql.text.names import TableIdentifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_STORAGE_LEVEL: Final = "storagelevel"
+
+
+def cache_table(execution: Execution, statement: CacheTable) -> DataFrame:
+    """CACHE TABLE t keeps a table's rows until it changes; CACHE TABLE v AS query makes a temporary view of rows that
+    stay as they are, as Spark's own does."""
+    level = _storage_level(statement.options)
+    if statement.query is not None:
+        frame = span_frame(execution, statement.query).persist(level)
+        name = statement.table.parts[-1]
+        original(frame, "createTempView")(name)
+        execution.session.forget_view(name.lower())
+    else:
+        frame = cache_named(execution, execution.session.table_identifier(statement.table.parts), level)
+    if not statement.lazy:
+        frame.count()
+    return nothing(execution.spark)
+
+
+def cache_named(execution: Execution, identifier: TableIdentifier, level: StorageLevel) -> DataFrame:
+    """The persisted rows of what a name means now: a table, what its name picks of it, or a view."""
+    session, resolved = execution.session, execution.resolve(identifier)
+    table = resolved.table
+    if table is None:
+        text = f"SELECT * FROM {quoted(identifier.qualified)}"
+        key = CacheKey.of(identifier, Selection())
+        return table_cache.keep(session, key, None, level=level, make=lambda: query_frame(execution, text))
+    selection = selected(session, resolved)
+    key = CacheKey.of(resolved.identifier, selection)
+    return table_cache.keep(session, key, table, level=level, make=lambda: frame_of(session, table, selection))
+
+
+def selected(session: AttachedSession, resolved: Resolved) -> Selection:
+    """What a name means to a read without options."""
+    if resolved.table is None:
+        return Selection()
+    return audited(session, resolved.table, selection_of(session, resolved.selector))
+
+
+def uncache_table(execution: Execution, statement: UncacheTable) -> DataFrame:
+    """Takes what the name means out of the cache; the name of a table alone, all that was cached of it. Raises TableNotFound
+    for a name that is nothing, unless the statement says IF EXISTS."""
+    session = execution.session
+    identifier = session.table_identifier(statement.table.parts)
+    if not table_cache.forget(session, identifier):
+        try:
+            resolved = execution.resolve(identifier)
+        except NotFound:
+            if not statement.if_exists:
+                raise
+        else:
+            if resolved.selector is not None:
+                table_cache.forget(session, resolved.identifier, selected(session, resolved))
+    return nothing(execution.spark)
+
+
+def refresh_table(execution: Execution, statement: RefreshTable) -> DataFrame:
+    """Every statement sees the newest snapshot anyway; what is in Spark's cache is read anew."""
+    session = execution.session
+    resolved = execution.resolve(session.table_identifier(statement.table.parts))
+    table_cache.refresh(session, resolved.identifier)
+    return nothing(execution.spark)
+
+
+def _storage_level(options: Pairs) -> StorageLevel:
+    """The option storageLevel, by the names of Spark. Raises InvalidInput for others and for another option."""
+    level = StorageLevel.MEMORY_AND_DISK_DESER
+    for key, value in options:
+        found = getattr(StorageLevel, value.upper(), None)
+        if key.lower() != _STORAGE_LEVEL or not isinstance(found, StorageLevel):
+            raise InvalidInput(
+                f"CACHE TABLE takes OPTIONS ('storageLevel' 'DISK_ONLY') and the like, not {key} {value!r}"
+            )
+        level = found
+    return level
