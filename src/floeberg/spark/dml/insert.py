@@ -24,6 +24,7 @@ from floeberg.spark.sql.dml_statements import Insert
 from floeberg.spark.sql.insert_defaults import find_defaults, query_text
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.names import TableIdentifier
+from floeberg.spark.sql.parameters import with_literals
 from floeberg.spark.sql.references import Rewrite, apply_rewrites
 from floeberg.spark.sql.statements import Span, TruncateTable
 from floeberg.spark.sql.to_expression import to_exact_expression
@@ -125,16 +126,11 @@ def _target_names(schema: Schema, statement: Insert, static: Mapping[str, Span])
 
 def _frame(execution: Execution, statement: Insert, schema: Schema, names: list[str]) -> DataFrame:
     text = query_text(execution.sql, statement)
-    start = statement.query.start if statement.ctes is None else statement.ctes.start
-    span_text = execution.sql[start : statement.query.end]
-    part = Execution(
-        execution.session, text, execution.args_within(span_text, start), execution.kwargs, execution.loaded
-    )
     if defaults := find_defaults(text):
         text = apply_rewrites(
             text, [Rewrite(d.span.start, d.span.end, _default(schema, names, d.ordinal)) for d in defaults]
         )
-    return query_frame(part, text)
+    return query_frame(execution, text)
 
 
 def _default(schema: Schema, names: list[str], ordinal: int) -> str:
@@ -157,7 +153,7 @@ def _with_static(execution: Execution, frame: DataFrame, names: list[str], stati
         )
     frame = frame.toDF(*names)
     for name, value in static.items():
-        frame = frame.withColumn(name, F.expr(value.of(execution.sql)))
+        frame = frame.withColumn(name, F.expr(_constant(execution, value)))
     return frame
 
 
@@ -170,7 +166,7 @@ def _static_condition(execution: Execution, resolved: Resolved, partition: Parti
     given = [(name, value) for name, value in partition if value is not None]
     if not given:
         return TRUE
-    text = " AND ".join(_equals(name, value.of(execution.sql)) for name, value in given)
+    text = " AND ".join(_equals(name, _constant(execution, value)) for name, value in given)
     return exact_condition(execution.session, resolved, text)
 
 
@@ -179,7 +175,12 @@ def _equals(name: str, value: str) -> str:
 
 
 def _condition(execution: Execution, resolved: Resolved, span: Span) -> Expression:
-    return exact_condition(execution.session, resolved, span.of(execution.sql))
+    return exact_condition(execution.session, resolved, _constant(execution, span))
+
+
+def _constant(execution: Execution, span: Span) -> str:
+    """A part of the statement that metadata is compared with: parameters are literals there."""
+    return with_literals(span.of(execution.sql), execution.args, what="INSERT")
 
 
 def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> Expression:

@@ -24,6 +24,7 @@ from floeberg.spark.sql import statements as sts
 from floeberg.spark.sql.classify import classify
 from floeberg.spark.sql.cursor import Args
 from floeberg.spark.sql.names import Name, view_key
+from floeberg.spark.sql.parameters import named_parameters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,6 +45,10 @@ def run_sql(
     found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
     if isinstance(found, sts.PassThrough):
         return spark_sql(session.spark, sql, args, **(kwargs or {}))
+    if args is not None and not isinstance(args, Mapping):
+        # Read anew with names for the `?`; what is malformed was found above, at its place in the user's text.
+        sql, args = named_parameters(sql, args)
+        found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
     execution = Execution(session, sql, args, kwargs or {})
     if isinstance(found, sts.QueryText):
         return run_query(execution, found.references)

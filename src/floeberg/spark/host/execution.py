@@ -11,7 +11,7 @@ from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
 from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession, Resolved
-from floeberg.spark.sql.cursor import Args, Cursor
+from floeberg.spark.sql.cursor import Args
 from floeberg.spark.sql.names import TableIdentifier
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Execution:
-    """A statement's text with what `spark.sql` was given for it. A table is loaded once, so that all its references in
-    one statement see one state."""
+    """A statement's text with what `spark.sql` was given for it; its parameters have names. A table is loaded once, so
+    that all its references in one statement see one state."""
 
     session: AttachedSession
     sql: str
@@ -49,21 +49,11 @@ class Execution:
         """Spark's answer to the statement as it is."""
         return spark_sql(self.spark, self.sql, self.args, **self.kwargs)
 
-    def value(self, text: str, *, start: int | None = None, within: str = "{}") -> Any:
-        """What Spark makes of a constant expression of the statement, put in the place of the braces of `within`; `start`
-        is its place in the statement, which tells the number of a `?` in it."""
+    def value(self, text: str, *, within: str = "{}") -> Any:
+        """What Spark makes of a constant expression of the statement, put in the place of the braces of `within`."""
         expression = within.replace("{}", f"({text})")
-        frame = spark_sql(self.spark, f"SELECT {expression} AS value", self.args_within(text, start))
+        frame = spark_sql(self.spark, f"SELECT {expression} AS value", self.args)
         return frame.collect()[0][0]
-
-    def args_within(self, text: str, start: int | None) -> Args:
-        """The parameters of a part of the statement."""
-        if not isinstance(self.args, list) or start is None:
-            return self.args
-        tokens = Cursor(self.sql).tokens
-        before = sum(1 for token in tokens if token.upper == "?" and token.start < start)
-        inside = sum(1 for token in tokens if token.upper == "?" and start <= token.start < start + len(text))
-        return self.args[before : before + inside] or None
 
 
 def commit(table: LoadedTable, *operations: Operation) -> Committed:

@@ -83,12 +83,8 @@ def query_frame(execution: Execution, text: str, *, names: Names | None = None) 
 
 
 def span_frame(execution: Execution, span: Span) -> DataFrame:
-    """The query that stands in a part of the statement; its parameters keep their numbers."""
-    text = span.of(execution.sql)
-    part = Execution(
-        execution.session, text, execution.args_within(text, span.start), execution.kwargs, execution.loaded
-    )
-    return query_frame(part, text)
+    """The query that stands in a part of the statement."""
+    return query_frame(execution, span.of(execution.sql))
 
 
 def _frame(
@@ -118,10 +114,9 @@ def _frame(
 
 
 def _travelled(execution: Execution, selection: Selection, travel: TimeTravel) -> Selection:
-    start = travel.end - len(travel.text)
     if travel.kind == "version":
-        return with_version(selection, execution.value(travel.text, start=start))
-    moment = execution.value(travel.text, start=start, within="unix_millis(CAST({} AS TIMESTAMP))")
+        return with_version(selection, execution.value(travel.text))
+    moment = execution.value(travel.text, within="unix_millis(CAST({} AS TIMESTAMP))")
     if moment is None:
         raise InvalidInput(f"TIMESTAMP AS OF {travel.text} is null")
     return with_timestamp(selection, int(moment))
