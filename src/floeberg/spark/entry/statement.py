@@ -23,7 +23,7 @@ from floeberg.spark.sql import session_statements as ses
 from floeberg.spark.sql import statements as sts
 from floeberg.spark.sql.classify import classify
 from floeberg.spark.sql.cursor import Args
-from floeberg.spark.sql.names import Name, view_key
+from floeberg.spark.sql.names import Name
 from floeberg.spark.sql.parameters import named_parameters
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def run_sql(
     names = session.names(creates=_CREATES.match(sql) is not None)
     quoted = '"' in sql and session.setting(_DOUBLE_QUOTED, "false") == "true"
     found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
-    if isinstance(found, sts.PassThrough):
-        return spark_sql(session.spark, sql, args, **(kwargs or {}))
-    if args is not None and not isinstance(args, Mapping):
+    if not isinstance(found, sts.PassThrough) and args is not None and not isinstance(args, Mapping):
         # Read anew with names for the `?`; what is malformed was found above, at its place in the user's text.
         sql, args = named_parameters(sql, args)
         found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
+    if isinstance(found, sts.PassThrough):
+        return spark_sql(session.spark, sql, args, **(kwargs or {}))
     execution = Execution(session, sql, args, kwargs or {})
     if isinstance(found, sts.QueryText):
         return run_query(execution, found.references)
@@ -80,7 +80,8 @@ def _name_of(statement: sts.Statement) -> Name | None:
 
 
 def _is_remembered(execution: Execution, name: Name) -> bool:
-    return view_key(name.parts) in execution.session.views
+    found = execution.names().table(name.parts)
+    return found is not None and not found.catalog
 
 
 def _changing(change: Callable[[Execution, Any], Any]) -> Executor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from floeberg.catalogs.base import LoadedTable
@@ -11,8 +11,9 @@ from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
 from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession, Resolved
+from floeberg.spark.host.views import ViewScope
 from floeberg.spark.sql.cursor import Args
-from floeberg.spark.sql.names import TableIdentifier
+from floeberg.spark.sql.names import SessionNames, TableIdentifier, split_selector
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,13 +30,23 @@ class Execution:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     loaded: dict[TableIdentifier, Resolved] = field(default_factory=dict)
     read: set[TableIdentifier] = field(default_factory=set)
-    """The tables that queries in the statement read so far; not the one that it changes, unless they read that too."""
+    """The tables and views that queries in the statement read so far; not the table that it changes, unless they read that
+    too."""
+    scope: ViewScope | None = None
+    """For the text of a view: what its names mean."""
+    inside: tuple[TableIdentifier, ...] = ()
+    """The views that the text is part of, the outermost first."""
 
     @property
     def spark(self) -> SparkSession:
         return self.session.spark
 
+    def names(self) -> SessionNames:
+        return self.session.names(scope=self.scope)
+
     def resolve(self, identifier: TableIdentifier) -> Resolved:
+        if self.scope is not None and len(identifier.path) == 2 and split_selector(identifier) is not None:
+            return self.session.resolve(identifier, self.scope.place)  # `t.files` is another table in another place
         known = self.loaded.get(identifier)
         if known is None:
             known = self.loaded[identifier] = self.session.resolve(identifier)
@@ -43,7 +54,7 @@ class Execution:
 
     def of(self, sql: str) -> Execution:
         """The same for another text, which has the same parameters."""
-        return Execution(self.session, sql, self.args, self.kwargs, self.loaded, self.read)
+        return replace(self, sql=sql)
 
     def pass_on(self) -> DataFrame:
         """Spark's answer to the statement as it is."""
