@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from floeberg.commit.commit import commit_operations
@@ -126,11 +127,22 @@ def _target_names(schema: Schema, statement: Insert, static: Mapping[str, Span])
 
 def _frame(execution: Execution, statement: Insert, schema: Schema, names: list[str]) -> DataFrame:
     text = query_text(execution.sql, statement)
-    if defaults := find_defaults(text):
-        text = apply_rewrites(
-            text, [Rewrite(d.span.start, d.span.end, _default(schema, names, d.ordinal)) for d in defaults]
-        )
-    return query_frame(execution, text)
+    defaults = find_defaults(text)
+    if not defaults.uses:
+        return query_frame(execution, text)
+    if defaults.may_be_column and (frame := _with_column(execution, text)) is not None:
+        return frame
+    rewrites = [Rewrite(use.span.start, use.span.end, _default(schema, names, use.ordinal)) for use in defaults.uses]
+    return query_frame(execution, apply_rewrites(text, rewrites))
+
+
+def _with_column(execution: Execution, text: str) -> DataFrame | None:
+    """The query where DEFAULT is a column; None when no relation has one of that name, so that it is the keyword."""
+    try:
+        frame = query_frame(execution, text)
+        return frame if frame.columns else None
+    except AnalysisException:
+        return None
 
 
 def _default(schema: Schema, names: list[str], ordinal: int) -> str:
