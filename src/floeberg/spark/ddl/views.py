@@ -58,7 +58,10 @@ def create_view(execution: Execution, statement: CreateView) -> DataFrame:
     if backend.table_exists(key):
         raise TableAlreadyExists(f"{identifier} is a table; a view cannot have its name")
     if statement.replace and backend.view_exists(key):
-        replace_view(backend, backend.load_view(key), definition, properties=properties)
+        before = backend.load_view(key)
+        if SCHEMA_MODE in before.metadata.properties:
+            properties.setdefault(SCHEMA_MODE, "COMPENSATION")
+        replace_view(backend, before, definition, properties=properties)
         return nothing(execution.spark)
     metadata = definition.new_metadata(
         location=backend.default_location(key), properties=properties, effects=backend.effects

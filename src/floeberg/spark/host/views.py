@@ -49,6 +49,8 @@ class ViewColumns:
     query_names: tuple[str, ...]
     schema: StructType
     mode: str = "COMPENSATION"
+    by_position: bool = False
+    """Whether columns may be told by their places, because the names in the query were not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ def mark_of(spark: SparkSession, key: str) -> str | None:
     name = key.removeprefix(f"{GLOBAL_VIEWS}.")
     parts = (name,) if name == key else (GLOBAL_VIEWS, name)
     try:
-        fields = original(spark, "table")(".".join(quote_name(part) for part in parts)).schema.fields
+        reader = original(spark, "read")  # over Connect, `spark.table` goes by the reader that we patch
+        fields = original(reader, "table")(".".join(quote_name(part) for part in parts)).schema.fields
     except AnalysisException:
         return None
     return fields[0].metadata.get(VIEW_MARK) if fields else None

@@ -128,7 +128,10 @@ def _view(
     frame = run_query(text.execution, text.references, inside)
     if inside and has_other_types(text.columns, frame):
         frame = run_query(text.execution, text.references)  # a condition on a cast says little of the value before it
-    return view_frame(execution.session, name, text.columns, frame)
+    found = view_frame(execution.session, name, text.columns, frame)
+    if found is not frame:
+        remember_sources(found, [frame])
+    return found
 
 
 def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Sequence[Condition]) -> DataFrame:
@@ -151,7 +154,11 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
 
     origin = origin_of(view.frame)
     if isinstance(origin, TableOrigin):
-        return bound(view.frame, base(origin, conditions))
+        now = base(origin, conditions)
+        found = bound(view.frame, now)
+        if found is not now:
+            remember_sources(found, [now])
+        return found
     return bound(view.frame, replayed(view.frame, base, bound))
 
 

@@ -65,7 +65,12 @@ def view_frame(session: AttachedSession, name: str, columns: ViewColumns, frame:
         return frame
     case_sensitive = session.setting("spark.sql.caseSensitive", "false") == "true"
     ansi = session.setting("spark.sql.ansi.enabled", "true") == "true"
-    places = _places(name, columns, now, case_sensitive=case_sensitive)
+    try:
+        places = _places(name, columns, now, case_sensitive=case_sensitive)
+    except InvalidInput:
+        if not columns.by_position or len(now) != len(columns.schema.fields):
+            raise
+        places = list(range(len(now)))
     names = [f"c{number}" for number in range(len(now))]
     shown: list[Column] = []
     for field, at in zip(columns.schema.fields, places, strict=True):

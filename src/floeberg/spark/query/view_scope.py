@@ -77,7 +77,7 @@ def _of_catalog(
         names = tuple(field.name for field in fields)  # a name with a comma
     mode = properties.get(SCHEMA_MODE, "COMPENSATION")
     text = view_query(session.backend(identifier.catalog), view)
-    return text, ViewScope(place), ViewColumns(names, StructType(fields), mode)
+    return text, ViewScope(place), ViewColumns(names, StructType(fields), mode, by_position=given is None)
 
 
 def shown_name(identifier: TableIdentifier) -> str:
