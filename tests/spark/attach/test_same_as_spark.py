@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
-from same_as_spark import Step, history
 
 from floeberg.errors import FloebergError
+from spark_statements import Step, history
 
 LENGTH = 14
 OURS = {"@": "o_", "#a": "books.same_a", "#b": "books.same_b"}
@@ -71,5 +71,6 @@ def test_random_statements_mean_over_our_tables_what_they_mean_over_sparks(both:
         ours = outcome(both, step, OURS)
         both.sql(_swapped(f"USE {place}", SPARKS))
         theirs = outcome(both, step, SPARKS)
-        failed = [isinstance(one, str) for one in (ours, theirs)]
-        assert failed[0] == failed[1] and (all(failed) or ours == theirs), (seed, step, ours, theirs)
+        if isinstance(ours, str) and isinstance(theirs, str):
+            continue  # refused on both sides, each in its own words
+        assert ours == theirs, (seed, step)
