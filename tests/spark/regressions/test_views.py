@@ -135,6 +135,7 @@ def test_a_view_of_a_tables_frame_its_filters_and_projections_shows_later_commit
         ("CREATE VIEW shelf.db.over AS SELECT * FROM made_by_spark", "temporary view made_by_spark"),
         ("CREATE OR REPLACE TEMP VIEW made_by_us AS SELECT * FROM upon", "read itself"),
         ("ALTER VIEW made_by_us AS SELECT * FROM made_by_us", "read itself"),
+        ("EXECUTE IMMEDIATE 'SELECT * FROM made_' || 'by_us'", "no literal"),
         ("CREATE TEMP VIEW formatted AS SELECT * FROM lake.db.t, {x}", "DataFrame"),
     ],
 )

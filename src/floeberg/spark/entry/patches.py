@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from floeberg.errors import UnsupportedFeature
 from floeberg.spark.entry import catalog_lookups, reader, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.originals import ORIGINALS, original
@@ -20,6 +21,7 @@ from floeberg.spark.read.derived_frames import METHODS as DERIVING
 from floeberg.spark.read.derived_frames import derived
 from floeberg.spark.read.frame_registry import scan_of
 from floeberg.spark.read.named_tables import named_frame
+from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.prune_frames import filtered
 from floeberg.spark.sql.cursor import parse_parts
 from floeberg.spark.sql.names import GLOBAL_VIEWS
@@ -99,6 +101,9 @@ def table_by_name(session: AttachedSession, name: str, options: dict[str, Any] |
         return None
     resolved = session.resolve(identifier)
     if resolved.table is None:
+        asked = FrameOptions.of({key: str(value) for key, value in (options or {}).items()})
+        if asked.is_incremental or (asked.snapshot_id, asked.ref, asked.as_of_ms) != (None, None, None):
+            raise UnsupportedFeature(f"{name} is a view: time travel is for tables")
         return run_sql(session, f"SELECT * FROM {name}")
     return named_frame(session, resolved, options)
 

@@ -22,7 +22,8 @@ from floeberg.spark.sql import dml_statements as dml
 from floeberg.spark.sql import session_statements as ses
 from floeberg.spark.sql import statements as sts
 from floeberg.spark.sql.classify import classify
-from floeberg.spark.sql.cursor import Args
+from floeberg.spark.sql.cursor import Args, Cursor
+from floeberg.spark.sql.lexer import first_words
 from floeberg.spark.sql.names import Name
 from floeberg.spark.sql.parameters import named_parameters
 
@@ -40,6 +41,8 @@ def run_sql(
     session: AttachedSession, sql: str, args: Args = None, kwargs: Mapping[str, Any] | None = None
 ) -> DataFrame:
     """The answer to a statement. Raises our errors for what is ours, Spark's for what is Spark's."""
+    if session.views:
+        _refuse_hidden_text(sql)
     names = session.names(creates=_CREATES.match(sql) is not None)
     quoted = '"' in sql and session.setting(_DOUBLE_QUOTED, "false") == "true"
     found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
@@ -53,6 +56,20 @@ def run_sql(
     if isinstance(found, sts.QueryText):
         return run_query(execution, found.references)
     return execute(execution, found)
+
+
+def _refuse_hidden_text(sql: str) -> None:
+    """EXECUTE IMMEDIATE of a text that is computed could read a temporary view of ours as it was when it was made. Raises
+    UnsupportedFeature."""
+    if first_words(sql) != ["EXECUTE", "IMMEDIATE"]:
+        return
+    cursor = Cursor(sql)
+    cursor.index = 2
+    if not cursor.strings() or not (cursor.at_end() or cursor.at_any("INTO", "USING")):
+        raise UnsupportedFeature(
+            "EXECUTE IMMEDIATE of a text that is no literal is not supported while there are temporary views over our "
+            "tables, because it may read them; run the statement with spark.sql"
+        )
 
 
 def execute(execution: Execution, statement: sts.Statement) -> DataFrame:
