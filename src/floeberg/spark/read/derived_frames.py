@@ -88,6 +88,6 @@ def _in_the_place_of(old: Any, new: Any) -> Any:
     """
     if type(old).__module__.startswith(_CONNECT):
         whole = original(new, "select")("*")
-        whole._plan._plan_id = old._plan._plan_id
+        whole._plan._root_plan_id = old._plan._plan_id
         return whole
     return original(old, "filter")(F.lit(False)).union(new)

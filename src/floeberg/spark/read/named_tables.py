@@ -114,9 +114,9 @@ def named_frame(session: AttachedSession, resolved: Resolved, options: Mapping[s
     assert resolved.table is not None
     asked = selection_of(resolved.selector, options)
     selection = audited(session, resolved.table, asked)
-    if selection == Selection() and (cached := cached_frame(session, resolved)) is not None:
-        return cached
-    frame = frame_of(session, resolved.table, selection)
+    frame = cached_frame(session, resolved) if selection == Selection() else None
+    if frame is None:
+        frame = frame_of(session, resolved.table, selection)
     note_origin(frame, TableOrigin(resolved.identifier, asked))
     return frame
 
