@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.destination import WAP_BRANCH_SETTING, WAP_ENABLED
-from floeberg.spark.host.session import AttachedSession, FrameView, Resolved, Selection
+from floeberg.spark.host.session import AttachedSession, Resolved, Selection
+from floeberg.spark.read.derived_frames import TableOrigin, note_origin
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.metadata_tables import metadata_frame
 from floeberg.spark.read.options import FrameOptions
@@ -19,9 +20,6 @@ from floeberg.sql.text.names import Selector
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-ORIGIN: Final = "_floeberg_origin"
-"""The attribute of a table's DataFrame that says what it reads."""
 
 
 def selection_of(selector: Selector | None, options: Mapping[str, Any] | None = None) -> Selection:
@@ -114,11 +112,12 @@ def frame_of(
 def named_frame(session: AttachedSession, resolved: Resolved, options: Mapping[str, Any] | None = None) -> DataFrame:
     """The DataFrame of `spark.table` and `spark.read.table` for a table; it remembers what it reads, for views over it."""
     assert resolved.table is not None
-    selection = audited(session, resolved.table, selection_of(resolved.selector, options))
-    if selection == Selection() and (cached := cached_frame(session, resolved)) is not None:
-        return cached
-    frame = frame_of(session, resolved.table, selection)
-    setattr(frame, ORIGIN, FrameView(resolved.table, selection))
+    asked = selection_of(resolved.selector, options)
+    selection = audited(session, resolved.table, asked)
+    frame = cached_frame(session, resolved) if selection == Selection() else None
+    if frame is None:
+        frame = frame_of(session, resolved.table, selection)
+    note_origin(frame, TableOrigin(resolved.identifier, asked))
     return frame
 
 
