@@ -59,7 +59,7 @@ def _default_text(execution: Execution, kind: str, span: Span) -> str:
         schema_from_ddl(f"c {kind} DEFAULT {text}")
     except InvalidInput as no_literal:
         try:
-            value = execution.value(text, start=span.start, within=f"CAST(CAST({{}} AS {kind}) AS STRING)")
+            value = execution.value(text, within=f"CAST(CAST({{}} AS {kind}) AS STRING)")
         except Exception as error:
             raise no_literal from error
         return "NULL" if value is None else quote_string(value)

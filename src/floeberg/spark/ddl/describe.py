@@ -12,7 +12,7 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import rows
 from floeberg.spark.host.session import Resolved
 from floeberg.spark.host.types import spark_type
-from floeberg.spark.query.view_text import QUERY_COLUMNS
+from floeberg.spark.query.view_scope import QUERY_COLUMNS
 from floeberg.spark.read.metadata_tables import metadata_columns
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.partition_terms import PartitionTerm

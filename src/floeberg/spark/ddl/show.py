@@ -12,7 +12,8 @@ from floeberg.spark.ddl.describe import table_properties, view_properties
 from floeberg.spark.ddl.namespaces import listed_tables, listed_views, namespace_or_current
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import like, rows
-from floeberg.spark.host.session import Resolved, temporary_views
+from floeberg.spark.host.session import Resolved
+from floeberg.spark.host.views import temporary_views
 from floeberg.spec.partition_terms import PartitionTerm
 from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema

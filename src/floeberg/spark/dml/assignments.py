@@ -4,9 +4,9 @@ Values are text or Columns; what is done with them is the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from pyspark.sql import types as st
 
@@ -136,10 +136,23 @@ class TargetColumns:
         return one == other if self._case_sensitive else one.lower() == other.lower()
 
 
+DEFAULT_COLUMN: Final = "(`default`)"
+"""What DEFAULT is where a column in sight has that name."""
+
+
+def has_default_column(names: Iterable[str]) -> bool:
+    return any(name.lower() == "default" for name in names)
+
+
 def assigned_fields(
-    columns: TargetColumns, assignments: Sequence[Given[G]], render: Callable[[G], V]
+    columns: TargetColumns,
+    assignments: Sequence[Given[G]],
+    render: Callable[[G], V],
+    *,
+    default_column: V | None = None,
 ) -> list[Assigned[V]]:
-    """The assignments, resolved. Raises InvalidInput for unknown columns and for fields that are set twice."""
+    """The assignments, resolved; `default_column` is the value of DEFAULT where that is a column in sight. Raises
+    InvalidInput for unknown columns and for fields that are set twice."""
     found: list[Assigned[V]] = []
     for assignment in assignments:
         path, field = columns.resolve(assignment.column)
@@ -147,7 +160,8 @@ def assigned_fields(
             shorter = min(len(path), len(other.path))
             if path[:shorter] == other.path[:shorter]:
                 raise InvalidInput(f"column {'.'.join(path)!r} is set twice", column=".".join(path))
-        found.append(Assigned(path, field, None if assignment.value is None else render(assignment.value)))
+        value = default_column if assignment.value is None else render(assignment.value)
+        found.append(Assigned(path, field, value))
     return found
 
 

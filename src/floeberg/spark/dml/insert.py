@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from floeberg.commit.commit import commit_operations
@@ -33,6 +34,7 @@ from floeberg.sql.statements.statements import TruncateTable
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Span, quote_name
 from floeberg.sql.text.names import TableIdentifier
+from floeberg.sql.text.parameters import with_literals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -126,16 +128,22 @@ def _target_names(schema: Schema, statement: Insert, static: Mapping[str, Span])
 
 def _frame(execution: Execution, statement: Insert, schema: Schema, names: list[str]) -> DataFrame:
     text = query_text(execution.sql, statement)
-    start = statement.query.start if statement.ctes is None else statement.ctes.start
-    span_text = execution.sql[start : statement.query.end]
-    part = Execution(
-        execution.session, text, execution.args_within(span_text, start), execution.kwargs, execution.loaded
-    )
-    if defaults := find_defaults(text):
-        text = apply_rewrites(
-            text, [Rewrite(d.span.start, d.span.end, _default(schema, names, d.ordinal)) for d in defaults]
-        )
-    return query_frame(part, text)
+    defaults = find_defaults(text)
+    if not defaults.uses:
+        return query_frame(execution, text)
+    if defaults.may_be_column and (frame := _with_column(execution, text)) is not None:
+        return frame
+    rewrites = [Rewrite(use.span.start, use.span.end, _default(schema, names, use.ordinal)) for use in defaults.uses]
+    return query_frame(execution, apply_rewrites(text, rewrites))
+
+
+def _with_column(execution: Execution, text: str) -> DataFrame | None:
+    """The query where DEFAULT is a column; None when no relation has one of that name, so that it is the keyword."""
+    try:
+        frame = query_frame(execution, text)
+        return frame if frame.columns else None
+    except AnalysisException:
+        return None
 
 
 def _default(schema: Schema, names: list[str], ordinal: int) -> str:
@@ -158,7 +166,7 @@ def _with_static(execution: Execution, frame: DataFrame, names: list[str], stati
         )
     frame = frame.toDF(*names)
     for name, value in static.items():
-        frame = frame.withColumn(name, F.expr(value.of(execution.sql)))
+        frame = frame.withColumn(name, F.expr(_constant(execution, value)))
     return frame
 
 
@@ -174,7 +182,7 @@ def _static_condition(execution: Execution, resolved: Resolved, partition: Parti
     given = [(name, value) for name, value in partition if value is not None]
     if not given:
         return TRUE
-    text = " AND ".join(_equals(name, value.of(execution.sql)) for name, value in given)
+    text = " AND ".join(_equals(name, _constant(execution, value)) for name, value in given)
     return exact_condition(execution.session, resolved, text)
 
 
@@ -183,7 +191,12 @@ def _equals(name: str, value: str) -> str:
 
 
 def _condition(execution: Execution, resolved: Resolved, span: Span) -> Expression:
-    return exact_condition(execution.session, resolved, span.of(execution.sql))
+    return exact_condition(execution.session, resolved, _constant(execution, span))
+
+
+def _constant(execution: Execution, span: Span) -> str:
+    """A part of the statement that metadata is compared with: parameters are literals there."""
+    return with_literals(span.of(execution.sql), execution.args, what="INSERT")
 
 
 def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> Expression:

@@ -9,6 +9,7 @@ from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.dml.assignments import (
+    DEFAULT_COLUMN,
     Assigned,
     TargetColumns,
     TextValues,
@@ -16,6 +17,7 @@ from floeberg.spark.dml.assignments import (
     assigned_fields,
     cast_text,
     checked,
+    has_default_column,
     new_row,
     row_after,
 )
@@ -81,9 +83,16 @@ class ClauseTexts:
         own = row_after(schema, assigned, values)
         return [cast_text(value, spark_type(field.type)) for value, field in zip(own, schema.fields, strict=True)]
 
+    def _in_sight(self, clause: MergeClause) -> list[str]:
+        """The columns that a clause's values may name."""
+        source = [] if clause.when == "not_matched_by_source" else self.source.fieldNames()
+        target = [] if clause.when == "not_matched" else [field.name for field in self.columns.schema.fields]
+        return [*source, *target]
+
     def _assigned(self, clause: MergeClause) -> list[Assigned[str]]:
         if not clause.star:
-            return assigned_fields(self.columns, clause.assignments, self.text.expression)
+            column = DEFAULT_COLUMN if has_default_column(self._in_sight(clause)) else None
+            return assigned_fields(self.columns, clause.assignments, self.text.expression, default_column=column)
         names = {field.name.lower(): field.name for field in self.source.fields}
         assigned: list[Assigned[str]] = []
         for field in self.columns.schema.fields:

@@ -1,10 +1,10 @@
-"""Parts of a user's statement as parts of other queries: qualifiers and parameters keep their meaning there."""
+"""Parts of a user's statement as parts of other queries: qualifiers keep their meaning there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.query.run import query_frame
@@ -16,29 +16,21 @@ from floeberg.sql.text.names import TableIdentifier
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_PARAMETER: Final = "floeberg_parameter_"
-
 
 @dataclass(slots=True)
 class StatementText:
     """One statement whose conditions and values are put into queries over DataFrames.
 
     `scope` has the tables that unqualified or fully qualified columns may come from, each with the alias that it has in
-    those queries. A `?` becomes a named parameter, because the order of the parts changes.
+    those queries.
     """
 
     execution: Execution
     scope: Sequence[tuple[TableIdentifier, str]] = ()
     _cursor: Cursor = field(init=False)
-    _marks: dict[int, Rewrite] = field(init=False)
 
     def __post_init__(self) -> None:
         self._cursor = Cursor(self.execution.sql, args=self.execution.args)
-        places = [token for token in self._cursor.tokens if token.upper == "?"]
-        self._marks = {
-            token.start: Rewrite(token.start, token.end, f":{_PARAMETER}{number}")
-            for number, token in enumerate(places)
-        }
 
     @property
     def cursor(self) -> Cursor:
@@ -66,23 +58,13 @@ class StatementText:
     def frame(self, text: str, **frames: Any) -> DataFrame:
         """A query as a DataFrame; `{name}` in it stands for a frame given."""
         execution = self.execution
-        part = replace(execution, sql=text, args=self._arguments(), kwargs={**execution.kwargs, **frames})
+        part = replace(execution, sql=text, kwargs={**execution.kwargs, **frames})
         return query_frame(part, text)
 
     def _written(self, span: Span, rewrites: Sequence[Rewrite]) -> str:
-        inside = [mark for start, mark in self._marks.items() if span.start <= start < span.end]
         # The user's text is a template only when `spark.sql` was given frames for it.
         escape = not self.execution.kwargs
-        return apply_rewrites(
-            self.execution.sql, [*rewrites, *inside], escape_braces=escape, span=(span.start, span.end)
-        )
-
-    def _arguments(self) -> Mapping[str, Any] | None:
-        given = self.execution.args
-        if isinstance(given, Sequence) and not isinstance(given, str):
-            return {f"{_PARAMETER}{number}": value for number, value in enumerate(given)} or None
-        assert given is None or isinstance(given, Mapping)
-        return given
+        return apply_rewrites(self.execution.sql, rewrites, escape_braces=escape, span=(span.start, span.end))
 
 
 def literal_name(name: str) -> str:

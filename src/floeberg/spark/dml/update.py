@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from pyspark.sql import types as st
 
 from floeberg.commit.commit import Committed
-from floeberg.spark.dml.assignments import TargetColumns, TextValues, assigned_fields, checked, row_after
+from floeberg.spark.dml.assignments import (
+    DEFAULT_COLUMN,
+    TargetColumns,
+    TextValues,
+    assigned_fields,
+    checked,
+    has_default_column,
+    row_after,
+)
 from floeberg.spark.dml.changed_rows import (
     FILE,
     KIND,
@@ -41,7 +49,10 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
     target = changed_table(execution, statement.table, verb="update", alias=statement.alias)
     text = StatementText(execution, [(target.identifier, target.alias)])
     columns = TargetColumns(target.schema, target.identifier, target.alias, case_sensitive=target.case_sensitive)
-    assigned = assigned_fields(columns, statement.assignments, text.expression)
+    own = has_default_column(field.name for field in target.schema.fields)
+    assigned = assigned_fields(
+        columns, statement.assignments, text.expression, default_column=DEFAULT_COLUMN if own else None
+    )
     ctes = text.verbatim(statement.ctes)
     alias = target.alias_text
     empty = target.rows([])

@@ -13,9 +13,13 @@ from typing import Any, Final
 from floeberg.spark.entry import catalog_lookups, reader, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.originals import ORIGINALS, original
-from floeberg.spark.host.session import AttachedSession, FrameView, session_of
+from floeberg.spark.host.session import AttachedSession, session_of
+from floeberg.spark.host.views import marked
+from floeberg.spark.query.run import frame_view
+from floeberg.spark.read.derived_frames import METHODS as DERIVING
+from floeberg.spark.read.derived_frames import derived
 from floeberg.spark.read.frame_registry import scan_of
-from floeberg.spark.read.named_tables import ORIGIN, named_frame, refuse_view_options
+from floeberg.spark.read.named_tables import named_frame, refuse_view_options
 from floeberg.spark.read.prune_frames import filtered
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import GLOBAL_VIEWS
@@ -107,15 +111,16 @@ def _temporary_view(method: str) -> Method:
     shared = "Global" in method
 
     def create(self: Any, name: str) -> None:
-        original(self, method)(name)
         session = session_of(self.sparkSession)
         if session is None or name.startswith(_FORMATTED):
+            original(self, method)(name)
             return
-        session.forget_view(f"{GLOBAL_VIEWS}.{name.lower()}" if shared else name.lower())
-        origin = getattr(self, "__dict__", {}).get(ORIGIN)
-        if isinstance(origin, FrameView) and not shared:
-            # The table is held as it was loaded: the view reads what the DataFrame reads, whatever is committed later.
-            session.state.views[name.lower()] = origin
+        key = f"{GLOBAL_VIEWS}.{name.lower()}" if shared else name.lower()
+        view = frame_view(session, self)
+        original(self if view is None else marked(self, view.mark), method)(name)
+        session.forget_view(key)
+        if view is not None:
+            session.remember_view(key, view)
 
     return create
 
@@ -138,8 +143,19 @@ def _merge_into(self: Any, table: str, condition: Any) -> Any:
 
 def _filter(self: Any, condition: Any) -> Any:
     if scan_of(self) is None or session_of(self.sparkSession) is None:
-        return original(self, "filter")(condition)
-    return filtered(self, condition, lambda frame, one: original(frame, "filter")(one))
+        found = original(self, "filter")(condition)
+    else:
+        found = filtered(self, condition, lambda frame, one: original(frame, "filter")(one))
+    return derived(self, "filter", found, condition)
+
+
+def _derived(method: str) -> Method:
+    """A method whose result remembers how it was made, for views of it."""
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return derived(self, method, original(self, method)(*args, **kwargs), *args, **kwargs)
+
+    return run
 
 
 _VIEW_METHODS: Final = (
@@ -154,6 +170,7 @@ _METHODS: Final[dict[str, dict[str, Method]]] = {
         "write": _write,
         "writeTo": _write_to,
         "mergeInto": _merge_into,
+        **{name: _derived(name) for name in DERIVING},
         "filter": _filter,
         **{name: _temporary_view(name) for name in _VIEW_METHODS},
     },

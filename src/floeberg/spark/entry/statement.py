@@ -22,8 +22,10 @@ from floeberg.sql.statements import dml_statements as dml
 from floeberg.sql.statements import session_statements as ses
 from floeberg.sql.statements import statements as sts
 from floeberg.sql.statements.classify import classify
-from floeberg.sql.text.cursor import Args
-from floeberg.sql.text.names import Name, view_key
+from floeberg.sql.text.cursor import Args, Cursor
+from floeberg.sql.text.lexer import first_words
+from floeberg.sql.text.names import Name
+from floeberg.sql.text.parameters import named_parameters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,15 +41,35 @@ def run_sql(
     session: AttachedSession, sql: str, args: Args = None, kwargs: Mapping[str, Any] | None = None
 ) -> DataFrame:
     """The answer to a statement. Raises our errors for what is ours, Spark's for what is Spark's."""
+    if session.views:
+        _refuse_hidden_text(sql)
     names = session.names(creates=_CREATES.match(sql) is not None)
     quoted = '"' in sql and session.setting(_DOUBLE_QUOTED, "false") == "true"
     found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
+    if not isinstance(found, sts.PassThrough) and args is not None and not isinstance(args, Mapping):
+        # Read anew with names for the `?`; what is malformed was found above, at its place in the user's text.
+        sql, args = named_parameters(sql, args)
+        found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
     if isinstance(found, sts.PassThrough):
         return spark_sql(session.spark, sql, args, **(kwargs or {}))
     execution = Execution(session, sql, args, kwargs or {})
     if isinstance(found, sts.QueryText):
         return run_query(execution, found.references)
     return execute(execution, found)
+
+
+def _refuse_hidden_text(sql: str) -> None:
+    """EXECUTE IMMEDIATE of a text that is computed could read a temporary view of ours as it was when it was made. Raises
+    UnsupportedFeature."""
+    if first_words(sql) != ["EXECUTE", "IMMEDIATE"]:
+        return
+    cursor = Cursor(sql)
+    cursor.index = 2
+    if not cursor.strings() or not (cursor.at_end() or cursor.at_any("INTO", "USING")):
+        raise UnsupportedFeature(
+            "EXECUTE IMMEDIATE of a text that is no literal is not supported while there are temporary views over our "
+            "tables, because it may read them; run the statement with spark.sql"
+        )
 
 
 def execute(execution: Execution, statement: sts.Statement) -> DataFrame:
@@ -75,7 +97,8 @@ def _name_of(statement: sts.Statement) -> Name | None:
 
 
 def _is_remembered(execution: Execution, name: Name) -> bool:
-    return view_key(name.parts) in execution.session.views
+    found = execution.names().table(name.parts)
+    return found is not None and not found.catalog
 
 
 def _changing(change: Callable[[Execution, Any], Any]) -> Executor:

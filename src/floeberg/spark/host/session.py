@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from floeberg.catalogs.base import CatalogBackend, LoadedTable, LoadedView
@@ -16,7 +16,9 @@ from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.errors import InvalidInput, NamespaceNotFound, NotFound, TableNotFound, UnsupportedFeature, ViewNotFound
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
-from floeberg.spark.host.originals import original, spark_sql
+from floeberg.spark.host.originals import original
+from floeberg.spark.host.views import Place, RememberedView, ViewScope, is_temporary_view, mark_of
+from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import (
     GLOBAL_VIEWS,
@@ -26,7 +28,6 @@ from floeberg.sql.text.names import (
     SessionNames,
     TableIdentifier,
     split_selector,
-    view_key,
 )
 
 if TYPE_CHECKING:
@@ -47,24 +48,6 @@ class AttachedCatalog:
 
 
 @dataclass(frozen=True, slots=True)
-class TextView:
-    """A temporary view over our tables: its query, with our names in full, and its columns where they were given."""
-
-    text: str
-    columns: tuple[str, ...] = ()
-    catalogs: frozenset[str] = frozenset()
-    """The catalogs that its text names."""
-
-
-@dataclass(frozen=True, slots=True)
-class FrameView:
-    """A temporary view made of a table's DataFrame: the table as it was read."""
-
-    table: LoadedTable
-    selection: Selection
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
     """Which snapshot of a table is read, and with what options; nothing at all is the current one."""
 
@@ -78,9 +61,6 @@ class Selection:
     @property
     def chooses_snapshot(self) -> bool:
         return (self.snapshot_id, self.ref, self.as_of_ms) != (None, None, None)
-
-
-RememberedView: TypeAlias = TextView | FrameView
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +102,7 @@ class SessionState:
     current_catalog: str = SESSION_CATALOG
     current_namespace: Namespace = ()
     views: dict[str, RememberedView] = field(default_factory=dict)
-    global_views: dict[str, TextView] = field(default_factory=dict)
+    global_views: dict[str, RememberedView] = field(default_factory=dict)
     """Those that all attached sessions of the application share."""
     cached: dict[CacheKey, CachedTable] = field(default_factory=dict)
     settings_before: dict[str, str] = field(default_factory=dict)
@@ -131,12 +111,14 @@ class SessionState:
     """The settings that each catalog was opened with, where it came from them."""
     java_runtime: bool = False
     functions: set[str] = field(default_factory=set)
+    marks: int = 0
+    """How many views were marked."""
     manifests: FrameCache = field(default_factory=FrameCache)
     """Decoded manifests, which never change."""
 
 
 _STATES: Final[dict[str, SessionState]] = {}
-_GLOBAL_VIEWS: Final[dict[str, dict[str, TextView]]] = {}
+_GLOBAL_VIEWS: Final[dict[str, dict[str, RememberedView]]] = {}
 """The shared views by application."""
 _KNOWN: Final[WeakKeyDictionary[Any, SessionState | None]] = WeakKeyDictionary()
 
@@ -163,23 +145,29 @@ class AttachedSession:
 
     # names
 
-    def names(self, *, creates: bool = False) -> SessionNames:
-        """How names resolve now. `creates` says that the statement makes a table of ours, so that a name in the session
-        catalog is ours before it is there."""
-        state = self.state
+    def names(self, *, creates: bool = False, scope: ViewScope | None = None) -> SessionNames:
+        """How names resolve now, or in a view's text. `creates` says that the statement makes a table of ours, so that a
+        name in the session catalog is ours before it is there."""
+        place = scope.place if scope is not None else Place(self.state.current_catalog, self.state.current_namespace)
+        views = self.views if scope is None else scope.temporary & self.views.keys()
         return SessionNames(
-            catalogs=frozenset(state.catalogs),
-            current_catalog=state.current_catalog,
-            current_namespace=state.current_namespace,
-            foreign=_Foreign(self, creates=creates),
-            view_names=frozenset(self.views),
+            catalogs=frozenset(self.state.catalogs),
+            current_catalog=place.catalog,
+            current_namespace=place.namespace,
+            foreign=_Foreign(self, place, creates=creates, scope=scope),
+            view_names=frozenset(views),
+            still_there=_StillThere(self),
         )
 
-    def names_in(self, catalog: str, namespace: Namespace) -> SessionNames:
-        """How names resolve in another place: a view's names are looked up where the view was made."""
-        return SessionNames(
-            catalogs=frozenset(self.state.catalogs), current_catalog=catalog, current_namespace=namespace
-        )
+    def place(self) -> Place:
+        """Where the session stands: in a catalog of ours, else where Spark stands."""
+        if self.stands_in_ours and self.state.current_catalog != SESSION_CATALOG:
+            return Place(self.state.current_catalog, self.state.current_namespace)
+        return self.spark_place()
+
+    def spark_place(self) -> Place:
+        namespace = str(original_catalog(self.spark, "currentDatabase")())
+        return Place(str(original_catalog(self.spark, "currentCatalog")()), parse_parts(namespace))
 
     def table_identifier(self, parts: tuple[str, ...]) -> TableIdentifier:
         """The identifier of a name that must be ours. Raises InvalidInput."""
@@ -222,8 +210,8 @@ class AttachedSession:
     def load_named(self, parts: tuple[str, ...]) -> LoadedTable:
         return self.load(self.table_identifier(parts))
 
-    def resolve(self, identifier: TableIdentifier) -> Resolved:
-        """What a name means to a reader. Raises TableNotFound."""
+    def resolve(self, identifier: TableIdentifier, place: Place | None = None) -> Resolved:
+        """What a name means to a reader, in the place of a view or where the session stands. Raises TableNotFound."""
         if not identifier.catalog:
             return Resolved(identifier, remembered=self.views[".".join(identifier.path)])
         backend, key = self.backend(identifier.catalog), self.key(identifier)
@@ -233,17 +221,18 @@ class AttachedSession:
             if (view := _view(backend, key)) is not None:
                 return Resolved(identifier, view=view)
             if picked := split_selector(identifier):
-                base, selector = self._in_current_namespace(picked[0]), picked[1]
+                base, selector = self._in_namespace(picked[0], place), picked[1]
                 try:
                     return Resolved(base, table=self.load(base), selector=selector)
                 except (NotFound, InvalidInput):
                     raise missing from None
             raise
 
-    def _in_current_namespace(self, base: TableIdentifier) -> TableIdentifier:
+    def _in_namespace(self, base: TableIdentifier, place: Place | None) -> TableIdentifier:
         """`t.files` after USE: the name before the selector alone is in the current namespace."""
-        if len(base.path) == 1 and base.catalog == self.state.current_catalog:
-            return TableIdentifier(base.catalog, (*self.state.current_namespace, *base.path))
+        current = place or Place(self.state.current_catalog, self.state.current_namespace)
+        if len(base.path) == 1 and base.catalog == current.catalog:
+            return TableIdentifier(base.catalog, (*current.namespace, *base.path))
         return base
 
     def view_exists(self, identifier: TableIdentifier) -> bool:
@@ -279,21 +268,52 @@ class AttachedSession:
         }
         return {**shared, **self.state.views} if shared else self.state.views
 
-    def forget_view(self, key: str) -> None:
-        kept = self.state.global_views if key.startswith(f"{GLOBAL_VIEWS}.") else self.state.views
-        kept.pop(key.lower(), None)
+    def new_mark(self) -> str:
+        """A mark for a view that no other has."""
+        self.state.marks += 1
+        return f"{self.state.key}/{self.state.marks}"
+
+    def remember_view(self, key: str, view: RememberedView) -> None:
+        self._kept(key)[key.lower()] = view
+
+    def forget_view(self, key: str) -> RememberedView | None:
+        return self._kept(key).pop(key.lower(), None)
+
+    def _kept(self, key: str) -> dict[str, RememberedView]:
+        return self.state.global_views if key.startswith(f"{GLOBAL_VIEWS}.") else self.state.views
 
     def setting(self, key: str, default: str) -> str:
         value = self.spark.conf.get(key, default)
         return default if value is None else str(value)
 
 
+class _StillThere:
+    """Whether Spark's view of a name is still the one that we remember: anything may have replaced, renamed or dropped it,
+    a script or code in the JVM too. One that is not is forgotten. Asked anew for each statement."""
+
+    def __init__(self, session: AttachedSession) -> None:
+        self._session = session
+        self._seen: dict[str, bool] = {}
+
+    def __call__(self, key: str) -> bool:
+        known = self._seen.get(key)
+        if known is None:
+            view = self._session.views.get(key)
+            known = view is not None and mark_of(self._session.spark, key) == view.mark
+            if not known:
+                self._session.forget_view(key)
+            self._seen[key] = known
+        return known
+
+
 class _Foreign:
     """Whether a name is Spark's after all; asked anew for each statement."""
 
-    def __init__(self, session: AttachedSession, *, creates: bool) -> None:
+    def __init__(self, session: AttachedSession, place: Place, *, creates: bool, scope: ViewScope | None) -> None:
         self._session = session
+        self._place = place
         self._creates = creates
+        self._scope = scope
         self._seen: dict[tuple[str, ...], bool] = {}
 
     def __call__(self, parts: tuple[str, ...]) -> bool:
@@ -304,26 +324,27 @@ class _Foreign:
 
     def _look(self, parts: tuple[str, ...]) -> bool:
         state = self._session.state
-        if view_key(parts) in self._session.views:
-            return False
         if len(parts) == 1:
-            if not self._session.stands_in_ours:
+            if self._place.catalog not in state.catalogs:
                 return False
-            if parts[0].lower() in {name.lower() for name in temporary_views(self._session.spark)}:
+            if self._may_be_temporary(parts[0]) and is_temporary_view(self._session.spark, parts[0]):
                 return True
         first = parts[0].lower() if len(parts) > 1 else ""
         in_session_catalog = first == SESSION_CATALOG or (
-            first not in {name.lower() for name in state.catalogs} and state.current_catalog == SESSION_CATALOG
+            first not in {name.lower() for name in state.catalogs} and self._place.catalog == SESSION_CATALOG
         )
         if not in_session_catalog or SESSION_CATALOG not in state.catalogs or self._creates:
             return False
         return not self._is_ours(parts[1:] if first == SESSION_CATALOG else parts)
 
+    def _may_be_temporary(self, name: str) -> bool:
+        return self._scope is None or name.lower() in self._scope.temporary
+
     def _is_ours(self, path: tuple[str, ...]) -> bool:
         """Whether the session catalog of ours has it; Spark's own tables are there as well."""
-        full = path if len(path) > 1 else (*self._session.state.current_namespace, *path)
+        full = path if len(path) > 1 else (*self._place.namespace, *path)
         try:
-            self._session.resolve(TableIdentifier(SESSION_CATALOG, full))
+            self._session.resolve(TableIdentifier(SESSION_CATALOG, full), self._place)
         except (NotFound, InvalidInput):
             return full[0] == "system"
         return True
@@ -335,12 +356,6 @@ def _view(backend: CatalogBackend, key: Identifier) -> LoadedView | None:
         return backend.load_view(key) if backend.capabilities.views else None
     except NotFound:
         return None
-
-
-def temporary_views(spark: SparkSession) -> list[str]:
-    """The names of Spark's own temporary views."""
-    rows = spark_sql(spark, "SHOW VIEWS IN global_temp").collect()
-    return sorted(row["viewName"] for row in rows if row["isTemporary"] and not row["namespace"])
 
 
 def session_of(spark: SparkSession) -> AttachedSession | None:

@@ -69,7 +69,7 @@ def _value(execution: Execution, parameter: Parameter, given: object) -> Any:
         return _milliseconds(execution, parameter, given)
     if isinstance(given, ExpressionText):
         span = given.span
-        given = execution.value(span.of(execution.sql), start=span.start, within=f"CAST({{}} AS {parameter.type})")
+        given = execution.value(span.of(execution.sql), within=f"CAST({{}} AS {parameter.type})")
         return given
     if parameter.type in (LONG, INT) and isinstance(given, int) and not isinstance(given, bool):
         return given
@@ -78,17 +78,28 @@ def _value(execution: Execution, parameter: Parameter, given: object) -> Any:
     if parameter.type == BOOLEAN and isinstance(given, bool):
         return given
     if parameter.type == LONGS and isinstance(given, list):
-        return [int(value) for value in given if isinstance(value, int)]
+        return [_member(execution, Parameter(parameter.name, LONG), value) for value in given]
     if parameter.type == STRINGS and isinstance(given, Mapping):
-        return {str(key): str(value) for key, value in given.items()}
+        text = Parameter(parameter.name, STRING)
+        return {
+            str(key): _member(execution, text, value) if isinstance(value, ExpressionText) else str(value)
+            for key, value in given.items()
+        }
     raise InvalidInput(f"CALL: argument {parameter.name!r} must be {parameter.type}, not {given!r:.60}")
+
+
+def _member(execution: Execution, parameter: Parameter, given: object) -> Any:
+    """A value in a list or map. Raises InvalidInput when it is null or of another kind."""
+    value = _value(execution, parameter, given)
+    if value is None:
+        raise InvalidInput(f"CALL: argument {parameter.name!r} holds a null")
+    return value
 
 
 def _milliseconds(execution: Execution, parameter: Parameter, given: object) -> int:
     within = "unix_millis(CAST({} AS TIMESTAMP))"
     if isinstance(given, ExpressionText):
-        text, start = given.span.of(execution.sql), given.span.start
-        value = execution.value(text, start=start, within=within)
+        value = execution.value(given.span.of(execution.sql), within=within)
     elif isinstance(given, TemporalText):
         value = execution.value(f"{given.type} {quote_string(given.text)}", within=within)
     elif isinstance(given, str):

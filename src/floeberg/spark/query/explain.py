@@ -13,8 +13,11 @@ _SOURCES: WeakKeyDictionary[Any, tuple[Any, ...]] = WeakKeyDictionary()
 
 
 def remember_sources(frame: Any, sources: Iterable[Any]) -> None:
-    """Keeps the tables' frames behind a query's DataFrame, for as long as that lives."""
-    _SOURCES[frame] = tuple(source for source in sources if scan_of(source) is not None)
+    """Keeps the tables' frames behind a query's DataFrame, those behind views too, for as long as that lives."""
+    found: list[Any] = []
+    for source in sources:
+        found += [source] if scan_of(source) is not None else _SOURCES.get(source, ())
+    _SOURCES[frame] = tuple(found)
 
 
 def explain(frame: Any) -> str:

@@ -6,14 +6,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from floeberg.errors import InvalidInput
+from pyspark.errors import AnalysisException
+
+from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.originals import spark_sql
-from floeberg.spark.host.session import AttachedSession, FrameView, Selection
+from floeberg.spark.host.session import AttachedSession, Resolved, Selection
+from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.functions import function_calls
-from floeberg.spark.query.view_text import expand_views
+from floeberg.spark.query.view_columns import columns_as_they_are, conditions_inside, has_other_types, view_frame
+from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_text
+from floeberg.spark.read.derived_frames import TableOrigin, origin_of, replayed, table_of
 from floeberg.spark.read.named_tables import (
     audited,
     cached_or_read,
@@ -49,14 +54,10 @@ METADATA_COLUMNS: Final = (
 )
 
 
-def run_query(execution: Execution, references: References) -> DataFrame:
-    """Spark's answer to a query, or to a statement that holds queries, over our tables."""
-    for table in references.tables:
-        if table.options and execution.resolve(table.identifier).table is None:
-            refuse_view_options(str(table.identifier), dict(table.options))
-    expanded, references = expand_views(execution, references)
-    execution = execution.of(expanded)
-    conditions = table_conditions(references)
+def run_query(execution: Execution, references: References, given: Sequence[Condition] = ()) -> DataFrame:
+    """Spark's answer to a query, or to a statement that holds queries, over our tables. `given` are conditions that the
+    needed rows of the result fulfil."""
+    conditions = table_conditions(references, given)
     named = named_columns(references, METADATA_COLUMNS)
     frames: dict[str, Any] = {}
     keys: dict[int, str] = {}
@@ -71,7 +72,7 @@ def run_query(execution: Execution, references: References) -> DataFrame:
         lambda table: "{" + keys[id(table)] + "}",
         function_text=lambda use: functions[use.start],
         escape_braces=bool(frames) and not execution.kwargs,
-        more=star_rewrites(references, hidden),
+        more=[*star_rewrites(references, hidden), *place_rewrites(execution, references)],
     )
     result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
     remember_sources(result, frames.values())
@@ -81,19 +82,15 @@ def run_query(execution: Execution, references: References) -> DataFrame:
 def query_frame(execution: Execution, text: str, *, names: Names | None = None) -> DataFrame:
     """A query as a DataFrame, whether or not it reads tables of ours."""
     part = execution.of(text)
-    references = find_references(text, names or execution.session.names(), args=execution.args)
-    if not references:
+    references = find_references(text, names or execution.names(), args=execution.args)
+    if not references and execution.scope is None:
         return part.pass_on()
     return run_query(part, references)
 
 
 def span_frame(execution: Execution, span: Span) -> DataFrame:
-    """The query that stands in a part of the statement; its parameters keep their numbers."""
-    text = span.of(execution.sql)
-    part = Execution(
-        execution.session, text, execution.args_within(text, span.start), execution.kwargs, execution.loaded
-    )
-    return query_frame(part, text)
+    """The query that stands in a part of the statement."""
+    return query_frame(execution, span.of(execution.sql))
 
 
 def _frame(
@@ -101,17 +98,15 @@ def _frame(
 ) -> tuple[DataFrame, tuple[str, ...]]:
     """The DataFrame of a reference, and the metadata columns that it has besides the table's own."""
     resolved = execution.resolve(table.identifier)
+    if resolved.table is None:
+        refuse_view_options(str(table.identifier), dict(table.options))
+        return _view(execution, table, resolved, conditions), ()
     execution.read.add(resolved.identifier)
-    if isinstance(resolved.remembered, FrameView):
-        loaded, selection = resolved.remembered.table, resolved.remembered.selection
-    else:
-        assert resolved.table is not None
-        loaded = resolved.table
-        selection = selection_of(execution.session, resolved.selector, dict(table.options))
+    loaded = resolved.table
+    selection = selection_of(execution.session, resolved.selector, dict(table.options))
     if table.time_travel is not None:
         selection = _travelled(execution, selection, table.time_travel)
-    if resolved.remembered is None:
-        selection = audited(execution.session, loaded, selection)
+    selection = audited(execution.session, loaded, selection)
     if selection.metadata_table is not None:
         return cached_or_read(execution.session, resolved.identifier, loaded, selection), ()
     schema = selected_schema(loaded, selection)
@@ -123,11 +118,73 @@ def _frame(
     return frame_of(execution.session, loaded, selection, where=where, metadata_columns=hidden), hidden
 
 
+def _view(
+    execution: Execution, table: TableReference, resolved: Resolved, conditions: Sequence[Condition]
+) -> DataFrame:
+    """The rows of a view: its query is run by itself, so that nothing of the statement around it changes its meaning."""
+    name = shown_name(resolved.identifier)
+    if table.time_travel is not None:
+        raise UnsupportedFeature(f"{name} is a view: time travel is for tables")
+    if isinstance(resolved.remembered, FrameView):
+        return _frame_view(execution, name, resolved.remembered, conditions)
+    text = view_text(execution, resolved)
+    inside = conditions_inside(text.columns, conditions)
+    frame = run_query(text.execution, text.references, inside)
+    if inside and has_other_types(text.columns, frame):
+        frame = run_query(text.execution, text.references)  # a condition on a cast says little of the value before it
+    found = view_frame(execution.session, name, text.columns, frame)
+    if found is not frame:
+        remember_sources(found, [frame])
+    return found
+
+
+def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Sequence[Condition]) -> DataFrame:
+    """A view of a DataFrame over the tables as they are now."""
+    session = execution.session
+
+    def base(origin: TableOrigin, found: Sequence[Condition] = ()) -> DataFrame:
+        loaded = execution.resolve(origin.identifier).table
+        if loaded is None:
+            raise InvalidInput(f"view {name}: {origin.identifier} was a table when it was made and is a view now")
+        execution.read.add(origin.identifier)
+        selection = audited(session, loaded, origin.selection)
+        if selection.metadata_table is not None:
+            return frame_of(session, loaded, selection)
+        where = condition_expression(session, found, selected_schema(loaded, selection))
+        return frame_of(session, loaded, selection, where=where)
+
+    def bound(frame: Any, now: DataFrame) -> DataFrame:
+        return view_frame(session, name, columns_as_they_are(frame), now)
+
+    origin = origin_of(view.frame)
+    if isinstance(origin, TableOrigin):
+        now = base(origin, conditions)
+        found = bound(view.frame, now)
+        if found is not now:
+            remember_sources(found, [now])
+        return found
+    return bound(view.frame, replayed(view.frame, base, bound))
+
+
+def frame_view(session: AttachedSession, frame: Any) -> FrameView | None:
+    """What to remember of a temporary view of the DataFrame; None where it cannot be made anew from a table, and so stays
+    as it is."""
+    table = table_of(frame)
+    if table is None or table.identifier.catalog not in session.state.catalogs:
+        return None
+    view = FrameView(frame, session.new_mark(), frozenset({table.identifier.catalog}))
+    if not isinstance(origin_of(frame), TableOrigin):
+        try:
+            _ = _frame_view(Execution(session, ""), "", view, ()).schema
+        except (AnalysisException, InvalidInput):
+            return None  # it has columns of another DataFrame
+    return view
+
+
 def _travelled(execution: Execution, selection: Selection, travel: TimeTravel) -> Selection:
-    start = travel.end - len(travel.text)
     if travel.kind == "version":
-        return with_version(selection, execution.value(travel.text, start=start))
-    moment = execution.value(travel.text, start=start, within="unix_millis(CAST({} AS TIMESTAMP))")
+        return with_version(selection, execution.value(travel.text))
+    moment = execution.value(travel.text, within="unix_millis(CAST({} AS TIMESTAMP))")
     if moment is None:
         raise InvalidInput(f"TIMESTAMP AS OF {travel.text} is null")
     return with_timestamp(selection, int(moment))

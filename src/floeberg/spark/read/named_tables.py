@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.destination import WAP_BRANCH_SETTING, WAP_ENABLED
-from floeberg.spark.host.session import AttachedSession, FrameView, Resolved, Selection
+from floeberg.spark.host.session import AttachedSession, Resolved, Selection
+from floeberg.spark.read.derived_frames import TableOrigin, note_origin
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.metadata_tables import metadata_frame
 from floeberg.spark.read.options import CHOOSING, WITHOUT_EFFECT, FrameOptions
@@ -20,9 +21,6 @@ from floeberg.sql.text.names import Selector, TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-ORIGIN: Final = "_floeberg_origin"
-"""The attribute of a table's DataFrame that says what it reads."""
 
 
 def selection_of(
@@ -146,9 +144,9 @@ def named_frame(session: AttachedSession, resolved: Resolved, options: Mapping[s
     """The DataFrame of `spark.table` and `spark.read.table` for a table; it remembers what it reads, for views over it."""
     table = resolved.table
     assert table is not None
-    selection = audited(session, table, selection_of(session, resolved.selector, options))
-    frame = cached_or_read(session, resolved.identifier, table, selection)
-    setattr(frame, ORIGIN, FrameView(table, selection))
+    asked = selection_of(session, resolved.selector, options)
+    frame = cached_or_read(session, resolved.identifier, table, audited(session, table, asked))
+    note_origin(frame, TableOrigin(resolved.identifier, asked))
     return frame
 
 

@@ -34,15 +34,16 @@ from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import TableIdentifier
 
 
-def table_conditions(references: References) -> tuple[tuple[Condition, ...], ...]:
+def table_conditions(references: References, given: Sequence[Condition] = ()) -> tuple[tuple[Condition, ...], ...]:
     """For each table of the references, in their order, the conditions that all its needed rows fulfil.
 
-    Columns are paths in the table, without qualifiers. Nothing is known of a table in a statement that is not one query.
+    `given` are conditions on the query's result. Columns are paths in the table, without qualifiers. Nothing is known of a
+    table in a statement that is not one query.
     """
     if references.query is None:
         return tuple(() for _ in references.tables)
     push = _Push(references)
-    push.run(references.query)
+    push.run(references.query, given)
     return tuple(tuple(push.found.get(id(relation), ())) for relation in references.relations)
 
 
@@ -127,10 +128,10 @@ class _Push:
     uses: Counter[int] = field(default_factory=Counter)
     _spoilt: set[int] = field(default_factory=set)
 
-    def run(self, query: Query) -> None:
+    def run(self, query: Query, given: Sequence[Condition]) -> None:
         walk = self.references.walk
         self.uses = Counter(id(cte) for cte in walk.cte_uses.values())
-        self._query(query, ())
+        self._query(query, given)
         for subquery in walk.subqueries:
             self._query(subquery, ())
         for cte in walk.ctes:

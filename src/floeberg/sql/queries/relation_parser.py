@@ -340,16 +340,23 @@ class RelationParser(ExpressionScan):
             else:
                 key = ".".join(cursor.multipart("an option's name").parts)
             cursor.accept_any("=", "==")
-            token = cursor.advance()
-            value = cursor.text(token)
-            if token.kind is Kind.STRING:
-                cursor.index -= 1
-                value = "".join(cursor.strings())
-            found.append((key, value))
+            found.append((key, self._option_value()))
             if not cursor.accept(","):
                 break
         cursor.expect(")")
         return tuple(found)
+
+    def _option_value(self) -> str:
+        cursor = self.cursor
+        token = cursor.token
+        if token.kind is Kind.STRING:
+            return "".join(cursor.strings())
+        if token.upper not in (":", "?"):
+            return cursor.text(cursor.advance())
+        value = cursor.parameter()
+        if value is None or not isinstance(value, str | int | float):
+            raise cursor.error("expected an option's value", hint="pass it as a string", token=token)
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
     def _sample(self) -> bool:
         cursor = self.cursor

@@ -70,6 +70,7 @@ class ScopeWalk:
         self.cursor = cursor
         self.names = names
         self.tables: list[TableUse] = []
+        self.others: list[TableRelation] = []  # tables and views of Spark's own
         self.qualifiers: list[QualifierUse] = []
         self.functions: list[FunctionUse] = []
         self.ctes: list[Cte] = []
@@ -165,10 +166,13 @@ class ScopeWalk:
         if len(parts) == 1 and parts[0].lower() in scope.ctes:
             self.cte_uses.setdefault(id(relation), scope.ctes[parts[0].lower()])
             return
-        identifier = self.names.table(parts)
-        if identifier is None or relation.start in self._seen:
+        if relation.start in self._seen:
             return
         self._seen.add(relation.start)
+        identifier = self.names.table(parts)
+        if identifier is None:
+            self.others.append(relation)
+            return
         use = TableUse(relation, identifier, shown)
         self.tables.append(use)
         if relation.alias is None:

@@ -65,9 +65,14 @@ class Grammar:
     # Literals
 
     def string(self, what: str) -> str:
-        if not self.cursor.at_kind(Kind.STRING):
-            raise self.cursor.error(f"expected {what} as a string", hint="write it in single quotes")
-        return "".join(self.cursor.strings())
+        token = self.cursor.token
+        if token.upper in (":", "?"):
+            value = self.cursor.parameter()
+            if isinstance(value, str):
+                return value
+        elif token.kind is Kind.STRING:
+            return "".join(self.cursor.strings())
+        raise self.cursor.error(f"expected {what} as a string", hint="write it in single quotes", token=token)
 
     def string_or_null(self, what: str) -> str | None:
         return None if self.cursor.accept("NULL") else self.string(what)
@@ -141,8 +146,8 @@ class Grammar:
 
     def _property_value(self, key: str) -> str:
         cursor = self.cursor
-        if cursor.at_kind(Kind.STRING):
-            return self.string("a value")
+        if cursor.at_kind(Kind.STRING) or cursor.at_any(":", "?"):
+            return self.string(f"the value of property {key!r}")
         sign = "-" if cursor.accept("-") else ""
         if cursor.at_kind(Kind.NUMBER):
             return sign + cursor.text(cursor.advance())

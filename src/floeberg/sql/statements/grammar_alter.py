@@ -47,7 +47,7 @@ class AlterGrammar(RefGrammar):
     def alter(self) -> Statement:
         cursor = self.cursor
         if cursor.accept("VIEW"):
-            return self._view(self.table("a view's name"))
+            return self._view()
         if not cursor.accept("TABLE"):
             raise NotOurs
         table = self.table()
@@ -243,8 +243,12 @@ class AlterGrammar(RefGrammar):
         mode = "hash" if distributed else {"none": "none", "range": "range"}.get(ordering)
         return SetWriteOrder(table, order, mode)
 
-    def _view(self, view: Name) -> Statement:
+    def _view(self) -> Statement:
         cursor = self.cursor
+        view = cursor.multipart("a view's name")
+        ours = cursor.owned = self.names.table(view.parts) is not None
+        if not ours and cursor.at_any("RENAME", "SET", "UNSET"):
+            raise NotOurs
         if cursor.at("RENAME"):
             statement = self._rename(view, view=True)
         elif cursor.accept("SET", "TBLPROPERTIES"):
@@ -256,6 +260,9 @@ class AlterGrammar(RefGrammar):
             if cursor.at_end() or cursor.at_kind(Kind.STRING):
                 raise cursor.error("expected AS query, RENAME TO, SET TBLPROPERTIES or UNSET TBLPROPERTIES")
             query = self.rest("a query")
-            return AlterViewAs(view, query, self.references(query))
+            references = self.references(query)
+            if not ours and not references:
+                raise NotOurs
+            return AlterViewAs(view, query, references)
         cursor.expect_end()
         return statement

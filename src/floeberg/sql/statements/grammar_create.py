@@ -205,7 +205,7 @@ class CreateGrammar(Grammar):
         view = cursor.multipart("a view's name")
         ours = not temporary and self.names.table(view.parts) is not None
         cursor.owned = ours
-        columns, comment, properties = self._view_head()
+        columns, comment, properties, mode = self._view_head()
         cursor.expect("AS", hint="a view is CREATE VIEW name [(columns)] [COMMENT …] [TBLPROPERTIES …] AS query")
         query = self.query_span()
         references = self.references(query)
@@ -222,13 +222,15 @@ class CreateGrammar(Grammar):
             global_temporary=is_global,
             comment=comment,
             properties=properties,
+            schema_mode=mode,
         )
 
-    def _view_head(self) -> tuple[tuple[ViewColumn, ...], str | None, Pairs]:
+    def _view_head(self) -> tuple[tuple[ViewColumn, ...], str | None, Pairs, str | None]:
         cursor = self.cursor
         columns: list[ViewColumn] = []
         comment: str | None = None
         properties: Pairs = ()
+        mode: str | None = None
         if cursor.accept("("):
             columns.append(self._view_column())
             while cursor.accept(","):
@@ -240,10 +242,12 @@ class CreateGrammar(Grammar):
             elif cursor.accept("TBLPROPERTIES"):
                 properties = self.properties()
             elif cursor.accept("WITH", "SCHEMA"):
-                if cursor.accept_any("BINDING", "COMPENSATION", "EVOLUTION") is None:
+                mode = cursor.accept_any("BINDING", "COMPENSATION", "EVOLUTION")
+                if mode is None:
                     cursor.expect("TYPE", "EVOLUTION")
+                    mode = "TYPE EVOLUTION"
             else:
-                return tuple(columns), comment, properties
+                return tuple(columns), comment, properties, mode
 
     def _view_column(self) -> ViewColumn:
         name = self.cursor.name("a column's name")

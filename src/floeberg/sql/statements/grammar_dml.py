@@ -21,6 +21,8 @@ _CLAUSE_HINT: Final = (
     "WHEN NOT MATCHED BY SOURCE [AND c] THEN UPDATE SET …|DELETE"
 )
 
+_AFTER_VALUE: Final = frozenset({",", ")", ";", "", "WHERE", "WHEN"})
+
 
 class DmlGrammar(SessionGrammar):
     """Row-level statements; each method starts past the statement's first word."""
@@ -139,7 +141,7 @@ class DmlGrammar(SessionGrammar):
 
     def _value(self) -> Span | None:
         """The text of a value; None for DEFAULT."""
-        if self.cursor.at("DEFAULT") and self.cursor.peek().upper not in (".", "("):
+        if self.cursor.at("DEFAULT") and self.cursor.peek().upper in _AFTER_VALUE:
             self.cursor.advance()
             return None
         return self._span()

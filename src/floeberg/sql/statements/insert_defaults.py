@@ -9,7 +9,7 @@ from floeberg.sql.queries.query_nodes import Expression, Query, Select, Values
 from floeberg.sql.queries.query_parser import QueryParser
 from floeberg.sql.statements.dml_statements import Insert
 from floeberg.sql.text.cursor import Cursor
-from floeberg.sql.text.lexer import Kind, Span
+from floeberg.sql.text.lexer import Span, name_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +30,52 @@ def query_text(sql: str, insert: Insert) -> str:
     return f"{insert.ctes.of(sql)} {query}"
 
 
-def find_defaults(sql: str) -> tuple[DefaultUse, ...]:
-    """Every DEFAULT that stands for a value in the rows of VALUES or in the list of a SELECT at the query's top."""
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """Where DEFAULT may stand for a value. In the rows of VALUES it does; in the list of a SELECT it is a column where
+    there is one of that name."""
+
+    uses: tuple[DefaultUse, ...] = ()
+    may_be_column: bool = False
+
+
+def find_defaults(sql: str) -> Defaults:
+    """Every DEFAULT that Spark takes for a value: in the rows of VALUES, or alone in the list of a plain SELECT, at the
+    query's top."""
     cursor = Cursor(sql)
-    if not any(token.upper == "DEFAULT" for token in cursor.tokens):
-        return ()
+    if not any(_is_default(cursor, index) for index in range(len(cursor.tokens))):
+        return Defaults()
     try:
         body: object = QueryParser(cursor).query()
     except InvalidInput:
-        return ()
+        return Defaults()
     while isinstance(body, Query):
+        if body.ctes:
+            return Defaults()
         body = body.body
     if isinstance(body, Values):
-        return tuple(_of_rows(cursor, body.rows))
-    if isinstance(body, Select):
-        return tuple(
-            DefaultUse(Span(cursor.tokens[item.first].start, cursor.tokens[item.first].end), ordinal)
-            for ordinal, item in enumerate(body.items)
-            if item.last - item.first == 1 and cursor.tokens[item.first].upper == "DEFAULT"
-        )
-    return ()
+        return Defaults(tuple(_of_rows(cursor, body.rows)))
+    if not isinstance(body, Select) or body.distinct or body.group_by is not None or body.having is not None:
+        return Defaults()
+    found = (
+        DefaultUse(Span(cursor.tokens[item.first].start, cursor.tokens[item.last - 1].end), ordinal)
+        for ordinal, item in enumerate(body.items)
+        if _is_alone(cursor, item)
+    )
+    return Defaults(tuple(found), may_be_column=bool(body.relations))
+
+
+def _is_default(cursor: Cursor, index: int) -> bool:
+    token = cursor.tokens[index]
+    return token.is_name and name_value(cursor.text(token)).upper() == "DEFAULT"
+
+
+def _is_alone(cursor: Cursor, item: Expression) -> bool:
+    """`DEFAULT`, parentheses around it allowed."""
+    first, last = item.first, item.last - 1
+    while first < last and cursor.tokens[first].upper == "(" and cursor.tokens[last].upper == ")":
+        first, last = first + 1, last - 1
+    return first == last and _is_default(cursor, first)
 
 
 def _of_rows(cursor: Cursor, rows: Expression) -> list[DefaultUse]:
@@ -65,7 +91,7 @@ def _of_rows(cursor: Cursor, rows: Expression) -> list[DefaultUse]:
             depth -= 1
         elif token.upper == "," and depth == 1:
             ordinal += 1
-        elif token.kind is Kind.WORD and token.upper == "DEFAULT" and depth <= 1 and _alone(cursor, index):
+        elif _is_default(cursor, index) and depth <= 1 and _alone(cursor, index):
             found.append(DefaultUse(Span(token.start, token.end), ordinal if depth else 0))
     return found
 

@@ -34,6 +34,7 @@ class CreateView(Statement):
     global_temporary: bool = False
     comment: str | None = None
     properties: Pairs = ()
+    schema_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

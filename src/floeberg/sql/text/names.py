@@ -121,12 +121,17 @@ def _nothing(_: tuple[str, ...]) -> bool:
     return False
 
 
+def _always(_: str) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class SessionNames:
     """Names resolved as Spark does: a catalog's name first, else the current catalog; one part, the current namespace.
 
     `foreign(parts)` says that a name is Spark's own after all: a temporary view, or a table of the session catalog that
-    is not ours. `view_names` are the keys of views over our tables that we remember; they come out with an empty catalog.
+    is not ours. `view_names` are the keys of views over our tables that we remember; they come out with an empty catalog,
+    as long as `still_there(key)`.
     """
 
     catalogs: frozenset[str]
@@ -134,12 +139,16 @@ class SessionNames:
     current_namespace: tuple[str, ...] = ("default",)
     foreign: Callable[[tuple[str, ...]], bool] = field(default=_nothing)
     view_names: frozenset[str] = frozenset()
+    still_there: Callable[[str], bool] = field(default=_always)
 
     def table(self, parts: tuple[str, ...]) -> TableIdentifier | None:
-        if not parts or not parts[-1] or self.foreign(parts):
+        if not parts or not parts[-1]:
             return None
-        if view_key(parts) in self.view_names:
+        key = view_key(parts)
+        if key in self.view_names and self.still_there(key or ""):
             return TableIdentifier("", tuple(part.lower() for part in parts))
+        if self.foreign(parts):
+            return None
         if len(parts) > 1 and (catalog := self._catalog(parts[0])):
             return TableIdentifier(catalog, parts[1:])
         if self.current_catalog not in self.catalogs or _is_session_name(parts):

@@ -1,0 +1,93 @@
+"""DataFrames that come of a table by filters and projections: how they were made, so that a view of one can be made anew
+over the table as it is at each use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from pyspark.sql import functions as F
+
+from floeberg.spark.host.originals import original
+from floeberg.spark.host.session import Selection
+from floeberg.sql.text.names import TableIdentifier
+
+_ORIGIN: Final = "_floeberg_origin"
+_CONNECT: Final = "pyspark.sql.connect."
+
+
+@dataclass(frozen=True, slots=True)
+class TableOrigin:
+    """A table by its name, and what was asked of it."""
+
+    identifier: TableIdentifier
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedOrigin:
+    """A method of another DataFrame, with what it was given."""
+
+    parent: Any
+    method: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
+Origin: TypeAlias = TableOrigin | DerivedOrigin
+METHODS: Final = (
+    "filter", "select", "selectExpr", "withColumn", "withColumns", "withColumnRenamed", "withColumnsRenamed", "drop",
+    "toDF", "alias",
+)  # fmt: skip
+"""The methods after which a DataFrame can be made anew."""
+
+
+def origin_of(frame: Any) -> Origin | None:
+    found = getattr(frame, "__dict__", {}).get(_ORIGIN)
+    return found if isinstance(found, TableOrigin | DerivedOrigin) else None
+
+
+def note_origin(frame: Any, origin: Origin) -> None:
+    setattr(frame, _ORIGIN, origin)
+
+
+def derived(frame: Any, method: str, result: Any, *args: Any, **kwargs: Any) -> Any:
+    """The result of a method, which remembers how it came of the frame where that is known itself."""
+    if origin_of(frame) is not None and result is not frame:
+        note_origin(result, DerivedOrigin(frame, method, args, kwargs))
+    return result
+
+
+def table_of(frame: Any) -> TableOrigin | None:
+    """The table that a DataFrame comes of; None for one that comes of anything else."""
+    origin = origin_of(frame)
+    while isinstance(origin, DerivedOrigin):
+        origin = origin_of(origin.parent)
+    return origin
+
+
+def replayed(frame: Any, base: Callable[[TableOrigin], Any], bound: Callable[[Any, Any], Any]) -> Any:
+    """The frame made anew over what `base` gives for its table. `bound(old, new)` is the new frame with the columns of
+    the old one."""
+    origin = origin_of(frame)
+    assert origin is not None
+    if isinstance(origin, TableOrigin):
+        new = bound(frame, base(origin))
+    else:
+        parent = replayed(origin.parent, base, bound)
+        new = original(parent, origin.method)(*origin.args, **origin.kwargs)
+    return _in_the_place_of(frame, new)
+
+
+def _in_the_place_of(old: Any, new: Any) -> Any:
+    """The new frame, for which columns that are bound to the old one (`old.id`) hold.
+
+    A classic Column is bound to the attributes of a plan, and a union has those of its first side; Spark drops a side
+    without rows. A Connect Column is bound to the number of a plan.
+    """
+    if type(old).__module__.startswith(_CONNECT):
+        whole = original(new, "select")("*")
+        whole._plan._root_plan_id = old._plan._plan_id
+        return whole
+    return original(old, "filter")(F.lit(False)).union(new)
