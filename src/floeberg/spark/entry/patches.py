@@ -10,13 +10,11 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from floeberg.spark.entry import catalog_lookups, reader, writer
+from floeberg.spark.entry import catalog_lookups, frame_methods, reader, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, FrameView, session_of
-from floeberg.spark.read.frame_registry import scan_of
 from floeberg.spark.read.named_tables import ORIGIN, named_frame
-from floeberg.spark.read.prune_frames import filtered
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import GLOBAL_VIEWS
 
@@ -25,6 +23,7 @@ Method = Callable[..., Any]
 _CLASSES: Final = {
     "session": ("pyspark.sql.session:SparkSession", "pyspark.sql.connect.session:SparkSession"),
     "frame": ("pyspark.sql.classic.dataframe:DataFrame", "pyspark.sql.connect.dataframe:DataFrame"),
+    "group": ("pyspark.sql.group:GroupedData", "pyspark.sql.connect.group:GroupedData"),
     "reader": ("pyspark.sql.readwriter:DataFrameReader", "pyspark.sql.connect.readwriter:DataFrameReader"),
     "writer": ("pyspark.sql.readwriter:DataFrameWriter", "pyspark.sql.connect.readwriter:DataFrameWriter"),
     "catalog": ("pyspark.sql.catalog:Catalog", "pyspark.sql.connect.catalog:Catalog"),
@@ -135,12 +134,6 @@ def _merge_into(self: Any, table: str, condition: Any) -> Any:
     return original(self, "mergeInto")(table, condition) if found is None else found
 
 
-def _filter(self: Any, condition: Any) -> Any:
-    if scan_of(self) is None or session_of(self.sparkSession) is None:
-        return original(self, "filter")(condition)
-    return filtered(self, condition, lambda frame, one: original(frame, "filter")(one))
-
-
 _VIEW_METHODS: Final = (
     "createTempView",
     "createOrReplaceTempView",
@@ -153,9 +146,10 @@ _METHODS: Final[dict[str, dict[str, Method]]] = {
         "write": _write,
         "writeTo": _write_to,
         "mergeInto": _merge_into,
-        "filter": _filter,
+        **frame_methods.METHODS,
         **{name: _temporary_view(name) for name in _VIEW_METHODS},
     },
+    "group": frame_methods.GROUP_METHODS,
     "reader": reader.methods(table_by_name),
     "writer": writer.METHODS,
     "catalog": catalog_lookups.METHODS,

@@ -4,13 +4,17 @@ and Spark runs the user's own text."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
+
+from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.originals import spark_sql
-from floeberg.spark.host.session import AttachedSession, FrameView, Selection
+from floeberg.spark.host.originals import original, spark_sql
+from floeberg.spark.host.session import AttachedSession, FrameView, Resolved, Selection
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.functions import function_calls
 from floeberg.spark.query.view_text import expand_views
@@ -23,28 +27,30 @@ from floeberg.spark.read.named_tables import (
     with_timestamp,
     with_version,
 )
+from floeberg.spark.read.packed_columns import HIDDEN_COLUMNS, packed, with_own_names
 from floeberg.spec.schema import Schema
 from floeberg.sql.conditions.predicates import Condition
 from floeberg.sql.conditions.to_expression import to_expression
 from floeberg.sql.queries.conjuncts import table_conditions
-from floeberg.sql.queries.hidden_columns import columns_of, named_columns, star_rewrites
+from floeberg.sql.queries.hidden_columns import NOTHING, HiddenColumns, TableColumns, hidden_columns, names_any
 from floeberg.sql.queries.query_nodes import TimeTravel
 from floeberg.sql.queries.references import References, TableReference, find_references, replace_references
 from floeberg.sql.text.lexer import Span
-from floeberg.sql.text.names import Names
+from floeberg.sql.text.names import Names, display_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-METADATA_COLUMNS: Final = (
-    "_file",
-    "_pos",
-    "_spec_id",
-    "_partition",
-    "_deleted",
-    "_row_id",
-    "_last_updated_sequence_number",
-)
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a reference reads."""
+
+    resolved: Resolved
+    table: LoadedTable
+    selection: Selection
+    schema: Schema | None
+    """None for a metadata table."""
 
 
 def run_query(execution: Execution, references: References) -> DataFrame:
@@ -52,13 +58,14 @@ def run_query(execution: Execution, references: References) -> DataFrame:
     expanded, references = expand_views(execution, references)
     execution = execution.of(expanded)
     conditions = table_conditions(references)
-    named = named_columns(references, METADATA_COLUMNS)
+    sources = [_source(execution, table) for table in references.tables]
+    hidden = _hidden(execution, references, sources)
     frames: dict[str, Any] = {}
     keys: dict[int, str] = {}
-    hidden: dict[int, tuple[str, ...]] = {}
-    for number, (table, found) in enumerate(zip(references.tables, conditions, strict=True)):
+    for number, (table, source) in enumerate(zip(references.tables, sources, strict=True)):
         keys[id(table)] = key = f"floeberg_{number}"
-        frames[key], hidden[id(table)] = _frame(execution, table, found, columns_of(table, named))
+        frame = _frame(execution, source, conditions[number], hidden.of(number))
+        frames[key] = packed(frame, hidden.packed[number], number) if number in hidden.packed else frame
     functions = function_calls(execution, references)
     text = replace_references(
         execution.sql,
@@ -66,9 +73,11 @@ def run_query(execution: Execution, references: References) -> DataFrame:
         lambda table: "{" + keys[id(table)] + "}",
         function_text=lambda use: functions[use.start],
         escape_braces=bool(frames) and not execution.kwargs,
-        more=star_rewrites(references, hidden),
+        more=hidden.rewrites,
     )
     result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
+    if hidden.packed:
+        result = with_own_names(result, hidden.packed)
     remember_sources(result, frames.values())
     return result
 
@@ -91,10 +100,7 @@ def span_frame(execution: Execution, span: Span) -> DataFrame:
     return query_frame(part, text)
 
 
-def _frame(
-    execution: Execution, table: TableReference, conditions: Sequence[Condition], columns: Sequence[str]
-) -> tuple[DataFrame, tuple[str, ...]]:
-    """The DataFrame of a reference, and the metadata columns that it has besides the table's own."""
+def _source(execution: Execution, table: TableReference) -> _Source:
     resolved = execution.resolve(table.identifier)
     execution.read.add(resolved.identifier)
     if isinstance(resolved.remembered, FrameView):
@@ -105,16 +111,44 @@ def _frame(
     if table.time_travel is not None:
         selection = _travelled(execution, selection, table.time_travel)
     if selection.metadata_table is not None:
-        return frame_of(execution.session, loaded, selection), ()
+        return _Source(resolved, loaded, selection, None)
     if resolved.remembered is None:
         selection = audited(execution.session, loaded, selection)
-    schema = selected_schema(loaded, selection)
-    own = {field.name.lower() for field in schema.fields}
-    hidden = tuple(name for name in columns if name not in own)
-    if selection == Selection() and not hidden and (cached := cached_frame(execution.session, resolved)) is not None:
-        return cached, ()
-    where = condition_expression(execution.session, conditions, schema)
-    return frame_of(execution.session, loaded, selection, where=where, metadata_columns=hidden), hidden
+    return _Source(resolved, loaded, selection, selected_schema(loaded, selection))
+
+
+def _hidden(execution: Execution, references: References, sources: Sequence[_Source]) -> HiddenColumns:
+    """The metadata columns that the statement names, by reference."""
+    if not names_any(references, HIDDEN_COLUMNS):
+        return NOTHING
+    columns = [
+        TableColumns(frozenset(), frozenset())
+        if source.schema is None
+        else TableColumns(own := frozenset(field.name.lower() for field in source.schema.fields), HIDDEN_COLUMNS - own)
+        for source in sources
+    ]
+
+    def of_spark(parts: tuple[str, ...]) -> frozenset[str] | None:
+        try:
+            found = original(execution.spark, "table")(display_name(parts)).columns
+        except AnalysisException:
+            return None
+        return frozenset(name.lower() for name in found)
+
+    return hidden_columns(references, columns, of_spark)
+
+
+def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition], columns: Sequence[str]) -> DataFrame:
+    """The DataFrame of a reference, with these metadata columns after the table's own."""
+    session = execution.session
+    if source.schema is None:
+        return frame_of(session, source.table, source.selection)
+    if source.selection == Selection() and not columns:
+        cached = cached_frame(session, source.resolved)
+        if cached is not None:
+            return cached
+    where = condition_expression(session, conditions, source.schema)
+    return frame_of(session, source.table, source.selection, where=where, metadata_columns=columns)
 
 
 def _travelled(execution: Execution, selection: Selection, travel: TimeTravel) -> Selection:
