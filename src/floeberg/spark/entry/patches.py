@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from floeberg.spark.entry import catalog_lookups, reader, writer
+from floeberg.spark.entry import catalog_lookups, frame_methods, reader, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, session_of
@@ -18,9 +18,7 @@ from floeberg.spark.host.views import marked
 from floeberg.spark.query.run import frame_view
 from floeberg.spark.read.derived_frames import METHODS as DERIVING
 from floeberg.spark.read.derived_frames import derived
-from floeberg.spark.read.frame_registry import scan_of
 from floeberg.spark.read.named_tables import named_frame, refuse_view_options
-from floeberg.spark.read.prune_frames import filtered
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import GLOBAL_VIEWS
 
@@ -29,6 +27,7 @@ Method = Callable[..., Any]
 _CLASSES: Final = {
     "session": ("pyspark.sql.session:SparkSession", "pyspark.sql.connect.session:SparkSession"),
     "frame": ("pyspark.sql.classic.dataframe:DataFrame", "pyspark.sql.connect.dataframe:DataFrame"),
+    "group": ("pyspark.sql.group:GroupedData", "pyspark.sql.connect.group:GroupedData"),
     "reader": ("pyspark.sql.readwriter:DataFrameReader", "pyspark.sql.connect.readwriter:DataFrameReader"),
     "writer": ("pyspark.sql.readwriter:DataFrameWriter", "pyspark.sql.connect.readwriter:DataFrameWriter"),
     "catalog": ("pyspark.sql.catalog:Catalog", "pyspark.sql.connect.catalog:Catalog"),
@@ -141,19 +140,13 @@ def _merge_into(self: Any, table: str, condition: Any) -> Any:
     return original(self, "mergeInto")(table, condition) if found is None else found
 
 
-def _filter(self: Any, condition: Any) -> Any:
-    if scan_of(self) is None or session_of(self.sparkSession) is None:
-        found = original(self, "filter")(condition)
-    else:
-        found = filtered(self, condition, lambda frame, one: original(frame, "filter")(one))
-    return derived(self, "filter", found, condition)
-
-
-def _derived(method: str) -> Method:
+def _derived(name: str) -> Method:
     """A method whose result remembers how it was made, for views of it."""
+    ours = frame_methods.METHODS.get(name)
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return derived(self, method, original(self, method)(*args, **kwargs), *args, **kwargs)
+        result = original(self, name)(*args, **kwargs) if ours is None else ours(self, *args, **kwargs)
+        return derived(self, name, result, *args, **kwargs)
 
     return run
 
@@ -170,10 +163,11 @@ _METHODS: Final[dict[str, dict[str, Method]]] = {
         "write": _write,
         "writeTo": _write_to,
         "mergeInto": _merge_into,
+        **frame_methods.METHODS,
         **{name: _derived(name) for name in DERIVING},
-        "filter": _filter,
         **{name: _temporary_view(name) for name in _VIEW_METHODS},
     },
+    "group": frame_methods.GROUP_METHODS,
     "reader": reader.methods(table_by_name),
     "writer": writer.METHODS,
     "catalog": catalog_lookups.METHODS,

@@ -4,14 +4,16 @@ and Spark runs the user's own text."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 
+from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.originals import spark_sql
+from floeberg.spark.host.originals import original, spark_sql
 from floeberg.spark.host.session import AttachedSession, Resolved, Selection
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.explain import remember_sources
@@ -29,42 +31,60 @@ from floeberg.spark.read.named_tables import (
     with_timestamp,
     with_version,
 )
+from floeberg.spark.read.packed_columns import HIDDEN_COLUMNS, packed, with_own_names
 from floeberg.spark.read.table_cache import is_cached
 from floeberg.spec.schema import Schema
 from floeberg.sql.conditions.predicates import Condition
 from floeberg.sql.conditions.to_expression import to_expression
 from floeberg.sql.queries.conjuncts import table_conditions
-from floeberg.sql.queries.hidden_columns import columns_of, named_columns, star_rewrites
+from floeberg.sql.queries.hidden_columns import NOTHING, HiddenColumns, TableColumns, hidden_columns, names_any
 from floeberg.sql.queries.query_nodes import TimeTravel
 from floeberg.sql.queries.references import References, TableReference, find_references, replace_references
 from floeberg.sql.text.lexer import Span
-from floeberg.sql.text.names import Names
+from floeberg.sql.text.names import Names, TableIdentifier, display_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-METADATA_COLUMNS: Final = (
-    "_file",
-    "_pos",
-    "_spec_id",
-    "_partition",
-    "_deleted",
-    "_row_id",
-    "_last_updated_sequence_number",
-)
+
+@dataclass(frozen=True, slots=True)
+class _SelectedTable:
+    """A table at the snapshot that a reference reads."""
+
+    identifier: TableIdentifier
+    loaded: LoadedTable
+    selection: Selection
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a reference reads: a table, or the rows of a view or metadata table."""
+
+    table: _SelectedTable | None = None
+    frame: DataFrame | None = None
+
+    def columns(self) -> TableColumns:
+        """The columns by name, and the metadata columns that can be asked for."""
+        if self.table is not None:
+            own = frozenset(field.name.lower() for field in self.table.schema.fields)
+            return TableColumns(own, HIDDEN_COLUMNS - own)
+        assert self.frame is not None
+        return TableColumns(frozenset(name.lower() for name in self.frame.columns), frozenset())
 
 
 def run_query(execution: Execution, references: References, given: Sequence[Condition] = ()) -> DataFrame:
     """Spark's answer to a query, or to a statement that holds queries, over our tables. `given` are conditions that the
     needed rows of the result fulfil."""
     conditions = table_conditions(references, given)
-    named = named_columns(references, METADATA_COLUMNS)
+    sources = [_source(execution, table, found) for table, found in zip(references.tables, conditions, strict=True)]
+    hidden = _hidden(execution, references, sources)
     frames: dict[str, Any] = {}
     keys: dict[int, str] = {}
-    hidden: dict[int, tuple[str, ...]] = {}
-    for number, (table, found) in enumerate(zip(references.tables, conditions, strict=True)):
+    for number, (table, source) in enumerate(zip(references.tables, sources, strict=True)):
         keys[id(table)] = key = f"floeberg_{number}"
-        frames[key], hidden[id(table)] = _frame(execution, table, found, columns_of(table, named))
+        frame = _frame(execution, source, conditions[number], hidden.of(number))
+        frames[key] = packed(frame, hidden.packed[number], number) if number in hidden.packed else frame
     functions = function_calls(execution, references)
     text = replace_references(
         execution.sql,
@@ -72,9 +92,11 @@ def run_query(execution: Execution, references: References, given: Sequence[Cond
         lambda table: "{" + keys[id(table)] + "}",
         function_text=lambda use: functions[use.start],
         escape_braces=bool(frames) and not execution.kwargs,
-        more=[*star_rewrites(references, hidden), *place_rewrites(execution, references)],
+        more=[*hidden.rewrites, *place_rewrites(execution, references)],
     )
     result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
+    if hidden.packed:
+        result = with_own_names(result, hidden.packed)
     remember_sources(result, frames.values())
     return result
 
@@ -93,14 +115,11 @@ def span_frame(execution: Execution, span: Span) -> DataFrame:
     return query_frame(execution, span.of(execution.sql))
 
 
-def _frame(
-    execution: Execution, table: TableReference, conditions: Sequence[Condition], columns: Sequence[str]
-) -> tuple[DataFrame, tuple[str, ...]]:
-    """The DataFrame of a reference, and the metadata columns that it has besides the table's own."""
+def _source(execution: Execution, table: TableReference, conditions: Sequence[Condition]) -> _Source:
     resolved = execution.resolve(table.identifier)
     if resolved.table is None:
         refuse_view_options(str(table.identifier), dict(table.options))
-        return _view(execution, table, resolved, conditions), ()
+        return _Source(frame=_view(execution, table, resolved, conditions))
     execution.read.add(resolved.identifier)
     loaded = resolved.table
     selection = selection_of(execution.session, resolved.selector, dict(table.options))
@@ -108,14 +127,35 @@ def _frame(
         selection = _travelled(execution, selection, table.time_travel)
     selection = audited(execution.session, loaded, selection)
     if selection.metadata_table is not None:
-        return cached_or_read(execution.session, resolved.identifier, loaded, selection), ()
-    schema = selected_schema(loaded, selection)
-    own = {field.name.lower() for field in schema.fields}
-    hidden = tuple(name for name in columns if name not in own)
-    if not hidden and is_cached(execution.session, resolved.identifier, selection):
-        return cached_or_read(execution.session, resolved.identifier, loaded, selection), ()
-    where = condition_expression(execution.session, conditions, schema)
-    return frame_of(execution.session, loaded, selection, where=where, metadata_columns=hidden), hidden
+        return _Source(frame=cached_or_read(execution.session, resolved.identifier, loaded, selection))
+    return _Source(table=_SelectedTable(resolved.identifier, loaded, selection, selected_schema(loaded, selection)))
+
+
+def _hidden(execution: Execution, references: References, sources: Sequence[_Source]) -> HiddenColumns:
+    """The metadata columns that the statement names, by reference."""
+    if not names_any(references, HIDDEN_COLUMNS):
+        return NOTHING
+
+    def of_spark(parts: tuple[str, ...]) -> frozenset[str] | None:
+        try:
+            found = original(execution.spark, "table")(display_name(parts)).columns
+        except AnalysisException:
+            return None
+        return frozenset(name.lower() for name in found)
+
+    return hidden_columns(references, [source.columns() for source in sources], of_spark)
+
+
+def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition], columns: Sequence[str]) -> DataFrame:
+    """The DataFrame of a reference, with these metadata columns after the table's own."""
+    session, table = execution.session, source.table
+    if table is None:
+        assert source.frame is not None
+        return source.frame
+    if not columns and is_cached(session, table.identifier, table.selection):
+        return cached_or_read(session, table.identifier, table.loaded, table.selection)
+    where = condition_expression(session, conditions, table.schema)
+    return frame_of(session, table.loaded, table.selection, where=where, metadata_columns=columns)
 
 
 def _view(

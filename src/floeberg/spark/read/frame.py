@@ -73,15 +73,7 @@ def table_frame(
             ref=_one(ref, parsed.ref, "branch or tag"),
             as_of_ms=_one(as_of_ms, parsed.as_of_ms, "as-of-timestamp"),
         )
-        plan = plan_files(
-            metadata,
-            chosen,
-            store_for=table.pointer.store_for,
-            where=where,
-            cache=cache,
-            keep_metrics_of=floating_ids(chosen.schema) | all_partition_sources(metadata),
-            ignore_scheme=parsed.ignore_scheme,
-        )
+        plan = _plan(table, chosen, where=where, cache=cache, options=parsed)
         schema = chosen.schema
     projection = projected_schema(metadata, schema, select=select, metadata_columns=list(metadata_columns))
     frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
@@ -91,12 +83,42 @@ def table_frame(
         where=where,
         plan=plan,
         routes=routes,
+        schema=schema,
         projection=projection,
+        options=parsed,
         cache=cache,
         own_file_name=routes.is_plain,
     )
     remember(frame, scan)
     return frame
+
+
+def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -> Any:
+    """The rows of a scan as another DataFrame, with these metadata columns after its own."""
+    table = scan.table
+    plan = scan.plan
+    if scan.chosen is not None:
+        # A scan that was narrowed by filters has a plan without the metrics that reading needs.
+        plan = _plan(table, scan.chosen, where=scan.where, cache=scan.cache, options=scan.options)
+    added = projected_schema(table.state.metadata, scan.schema, select=[], metadata_columns=list(columns))
+    projection = Schema(*scan.projection.fields, *added.fields, schema_id=scan.projection.schema_id)
+    frame, _ = planned_frame(spark, table, plan, schema=scan.schema, projection=projection, options=scan.options)
+    return frame
+
+
+def _plan(
+    table: LoadedTable, chosen: Chosen, *, where: Expression, cache: FrameCache | None, options: FrameOptions
+) -> ScanPlan:
+    metadata = table.state.metadata
+    return plan_files(
+        metadata,
+        chosen,
+        store_for=table.pointer.store_for,
+        where=where,
+        cache=cache,
+        keep_metrics_of=floating_ids(chosen.schema) | all_partition_sources(metadata),
+        ignore_scheme=options.ignore_scheme,
+    )
 
 
 def planned_frame(

@@ -1,8 +1,9 @@
-"""What is known of the DataFrames that read tables: for explaining them, and for leaving out files when they are
-filtered."""
+"""What is known of the DataFrames that read tables: for explaining them, for leaving out files when they are filtered, and
+for finding metadata columns."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -12,6 +13,7 @@ from floeberg.expr.nodes import Expression
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen
+from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.routes import Routes
 from floeberg.spec.schema import Schema
 
@@ -25,13 +27,35 @@ class FrameScan:
     where: Expression
     plan: ScanPlan
     routes: Routes
+    schema: Schema
     projection: Schema
+    options: FrameOptions
     cache: FrameCache | None
     own_file_name: bool
     """Whether Spark's own hidden column tells the file, because one reader reads all of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class FrameStep:
+    """A method that kept a table's columns, what it was given, and over Spark Connect the id of the plan that came of it."""
+
+    method: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    plan_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableFrame:
+    """A DataFrame with a table's own columns: its scan, and the filters, orders, limits and aliases on it."""
+
+    scan: FrameScan
+    plan_id: int | None
+    steps: tuple[FrameStep, ...] = ()
+
+
 _scans: WeakKeyDictionary[Any, FrameScan] = WeakKeyDictionary()
+_table_frames: WeakKeyDictionary[Any, TableFrame] = WeakKeyDictionary()
 
 
 def remember(frame: Any, scan: FrameScan) -> None:
@@ -42,3 +66,26 @@ def remember(frame: Any, scan: FrameScan) -> None:
 def scan_of(frame: Any) -> FrameScan | None:
     """The scan behind a DataFrame that is a table's own, None for any other."""
     return _scans.get(frame)
+
+
+def remember_steps(frame: Any, found: TableFrame) -> None:
+    """Keeps how a DataFrame came from a table's own, for as long as it lives."""
+    _table_frames[frame] = found
+
+
+def table_frame_of(frame: Any) -> TableFrame | None:
+    """How a DataFrame reads a table, while it has the table's columns; None for any other."""
+    found = _table_frames.get(frame)
+    if found is not None:
+        return found
+    scan = scan_of(frame)
+    return None if scan is None else TableFrame(scan, plan_id(frame))
+
+
+def is_connect(frame: Any) -> bool:
+    return type(frame).__module__.startswith("pyspark.sql.connect.")
+
+
+def plan_id(frame: Any) -> int | None:
+    """The id by which Columns over Spark Connect are bound to a DataFrame; None on a classic session."""
+    return int(frame._plan._plan_id) if is_connect(frame) else None

@@ -77,6 +77,7 @@ class ScopeWalk:
         self.recursive: set[int] = set()
         self.cte_uses: dict[int, Cte] = {}  # by the identity of the relation that reads it
         self.subqueries: list[Query] = []
+        self.roots: list[Query] = []  # of a statement that is no query itself
         self._seen: set[int] = set()
 
     def query(self, query: Query, outer: Scope | None = None) -> None:

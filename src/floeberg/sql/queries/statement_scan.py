@@ -33,6 +33,7 @@ def scan_statement(cursor: Cursor, walk: ScopeWalk) -> None:
         query = _query_here(cursor)
         if query is not None:
             walk.query(query)
+            walk.roots.append(query)
             continue
         token = cursor.advance()
         if _is_target(cursor):
