@@ -39,7 +39,7 @@ def live_rows(
 ) -> DataFrame:
     """The live rows of tasks as a DataFrame, by the ways in which every read goes."""
     files = table_files(table, schema)
-    choice = ColumnChoice(table.state.metadata, schema, with_nan=tasks_with_nan(tasks, schema))
+    choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=tasks_with_nan(tasks, schema))
     unsure = tasks_unsure(tasks, files.specs)
     routes = route(spark, [_lean(task) for task in tasks], files, projection=projection, columns=choice, unsure=unsure)
     scan = CompiledScan(spark=spark, files=files, projection=projection, choice=choice)

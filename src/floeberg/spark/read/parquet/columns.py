@@ -94,7 +94,7 @@ def own_column(name: str) -> Any:
 
 def compiled_column(field: NestedField, *, own_name: bool, changed: frozenset[int]) -> CompiledColumn | None:
     """How Parquet is asked for a top-level column, under its own name or a unique one; None where only the Arrow engine
-    can read it. `changed` are the fields that had another type once."""
+    can read it. `changed` are the fields that had another type once, or may have had."""
     if isinstance(field.type, UnknownType):
         return CompiledColumn(field, None)
     kind = _read_type(field, changed)
@@ -114,7 +114,8 @@ def _read_type(field: NestedField, changed: frozenset[int]) -> st.DataType | Non
     converted = _CONVERTED.get(type(field.type))
     if converted is not None:
         # A date that became a timestamp of nanoseconds would be read as a number of days.
-        return None if field.field_id in changed else converted
+        may_be_date = isinstance(field.type, (TimestampNsType, TimestamptzNsType)) and field.field_id in changed
+        return None if may_be_date else converted
     return _nested_type(field.type, changed, depth=0)
 
 
