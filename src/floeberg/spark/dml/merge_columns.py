@@ -22,14 +22,16 @@ from floeberg.spark.dml.merge_pruning import KeyPair
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun, named
 from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression
+from floeberg.spark.host.exact_types import exact_type
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.type_text import type_text
-from floeberg.spark.host.types import spark_type
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.names import Name
+from floeberg.spark.write.exact_values import exact_column
 from floeberg.spark.write.store_guard import guarded_column
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.spec.types import IcebergType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -107,6 +109,10 @@ class _ColumnValues:
 
     def struct(self, members: Sequence[tuple[str, Column]]) -> Column:
         return F.struct(*(value.alias(name) for name, value in members))
+
+    def exact(self, value: Column, data_type: IcebergType) -> Column:
+        made: Column = exact_column(value, data_type)
+        return made
 
 
 class _ColumnMerge(MergeRun[ColumnClause]):
@@ -258,7 +264,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
     def _row(self, clause: ColumnClause, values: _ColumnValues, source: DataFrame | None) -> list[Column]:
         schema = self._target.schema
         if clause.action == "delete":
-            return [F.lit(None).cast(spark_type(field.type)) for field in schema.fields]
+            return [F.lit(None).cast(exact_type(field.type)) for field in schema.fields]
         if clause.star and source is not None:
             given = self._star(clause, source)
         else:
@@ -268,7 +274,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         if clause.action == "insert":
             return new_row(schema, assigned, values, table=self._target.name)
         own = row_after(schema, assigned, values)
-        return [value.cast(spark_type(field.type)) for value, field in zip(own, schema.fields, strict=True)]
+        return [value.cast(exact_type(field.type)) for value, field in zip(own, schema.fields, strict=True)]
 
     def _given(self, assignment: ColumnAssignment) -> ColumnAssignment:
         """DEFAULT comes as a column of that name; where a side has such a column, it is that."""

@@ -9,7 +9,8 @@ from typing import Any, Final
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from floeberg.spark.host.types import FIELD_ID_KEY, spark_type
+from floeberg.spark.host.exact_types import MICROSECOND, NANOSECOND
+from floeberg.spark.host.types import FIELD_ID_KEY, NS_TYPES, spark_type
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spec.spark_literals import literal_text
 from floeberg.spec.types import (
@@ -65,6 +66,14 @@ class CompiledColumn:
     field: NestedField
     read: st.StructField | None
 
+    def exact(self) -> Any:
+        """The value with its nanoseconds, without a name."""
+        if self.read is None or not isinstance(self.field.type, NS_TYPES):
+            return self.made()
+        raw = own_column(self.read.name)
+        rest = F.pmod(raw, F.lit(1000)).cast("smallint")
+        return F.when(raw.isNotNull(), F.struct(self.made().alias(MICROSECOND), rest.alias(NANOSECOND)))
+
     def text(self) -> str | None:
         """The column as users see it, as SQL, where it is taken as it is; None where it is made, or has a comment. What no
         function gave would keep the reader's own metadata, and the optimizer leaves nothing of this one."""
@@ -114,7 +123,7 @@ def _read_type(field: NestedField, changed: frozenset[int]) -> st.DataType | Non
     converted = _CONVERTED.get(type(field.type))
     if converted is not None:
         # A date that became a timestamp of nanoseconds would be read as a number of days.
-        may_be_date = isinstance(field.type, (TimestampNsType, TimestamptzNsType)) and field.field_id in changed
+        may_be_date = isinstance(field.type, NS_TYPES) and field.field_id in changed
         return None if may_be_date else converted
     return _nested_type(field.type, changed, depth=0)
 
