@@ -21,7 +21,7 @@ from floeberg.spark.dml.column_keys import column_pairs, own_conditions
 from floeberg.spark.dml.merge_pruning import KeyPair
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun, named
 from floeberg.spark.dml.rerun import run_again_on_conflict
-from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression
+from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression, value_types
 from floeberg.spark.host.exact_types import exact_type
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
@@ -86,13 +86,17 @@ def merge_columns(
 class _ColumnValues:
     """Values that are Columns over a frame; `own_rows` has the columns of the row that is changed."""
 
+    target: ChangedTable
     frame: DataFrame
     own_rows: DataFrame | None
-    ansi: bool
+
+    @property
+    def ansi(self) -> bool:
+        return self.target.ansi
 
     def types(self, values: Sequence[Column]) -> Sequence[st.DataType]:
         chosen = self.frame.select(*(value.alias(f"v{number}") for number, value in enumerate(values)))
-        return [field.dataType for field in chosen.schema.fields]
+        return value_types(self.target, chosen)
 
     def stored(self, value: Column, given: st.DataType, wanted: st.DataType) -> Column:
         return value.cast(wanted) if self.ansi else guarded_column(value, given, wanted)
@@ -209,7 +213,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         if self._target.has_lineage:
             items.append(target[ROW_ID.name].alias("row_id"))
         if self._clauses.matched:
-            values = _ColumnValues(joined, target, self._target.ansi)
+            values = _ColumnValues(self._target, joined, target)
             row = self._struct(self._clauses.matched, values, source)
             items.append(F.when(found.isNotNull(), row).alias(ROW))
         if self._clauses.by_source:
@@ -222,7 +226,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         numbers = [number for number, clause in enumerate(clauses, 1) if clause.action == "update"]
         own = joined.where(F.col(f"{TARGET}.{BY_SOURCE}").isin(numbers)).select(f"{TARGET}.*")
         frame = self._qualified(own)
-        values = _ColumnValues(frame, own, self._target.ansi)
+        values = _ColumnValues(self._target, frame, own)
         rows: list[Column | None] = [None] * len(self._target.schema.fields)
         for number in numbers:
             made = self._row(clauses[number - 1], values, None)
@@ -234,7 +238,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         return named(frame, [*columns, *([own[ROW_ID.name]] if self._target.has_lineage else [])], names)
 
     def _inserted(self, source: DataFrame) -> DataFrame:
-        values = _ColumnValues(source, None, self._target.ansi)
+        values = _ColumnValues(self._target, source, None)
         made = source.select(self._struct(self._clauses.inserts, values, source).alias(ROW))
         return made.where(f"{ROW} IS NOT NULL").selectExpr(*self._row_texts("CAST(NULL AS BIGINT)"))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
 from pyspark.sql import functions as F
+from pyspark.sql import types as st
 
 from floeberg.arrow.row_level import RowLevelMode
 from floeberg.catalogs.base import LoadedTable
@@ -33,7 +34,7 @@ from floeberg.spark.sql.predicates import Condition
 from floeberg.spark.sql.references import double_braces
 from floeberg.spark.sql.statements import Span
 from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
-from floeberg.spark.write.exact_values import shown_column
+from floeberg.spark.write.exact_values import refuse_cut, shown_column
 from floeberg.spark.write.options import WriteOptions, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.lineage import MIN_FORMAT_VERSION
@@ -163,6 +164,15 @@ class ChangedTable:
         fields = [replace(field, doc=None) for field in (*self.schema.fields, *places)]
         rows = live_rows(self.spark, self.table, tasks, self.schema, Schema(*fields))
         return _with_shown(rows, fields)
+
+
+def value_types(target: ChangedTable, values: DataFrame) -> list[st.DataType]:
+    """The types of assigned values, which are the columns of a frame. Raises InvalidInput for values that Spark has cut, where
+    the table has columns that would take them whole."""
+    fields = values.schema.fields
+    if any(has_nanoseconds(field.type) for field in target.schema.fields):
+        refuse_cut(fields, table=target.name)
+    return [field.dataType for field in fields]
 
 
 def _with_shown(rows: DataFrame, fields: Sequence[NestedField]) -> DataFrame:

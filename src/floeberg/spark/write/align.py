@@ -53,7 +53,7 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
             continue
         position, given = source
         if has_nanoseconds(field.type):
-            refuse_cut(given, table=alignment.table, column=field.name)
+            refuse_cut([given], table=alignment.table)
         target = spark_type(field.type)
         problem = assignment_problem(given.dataType, target, path=field.name)
         if problem is None and not ansi:

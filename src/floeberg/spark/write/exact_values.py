@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -88,13 +88,13 @@ def _text(value: str, data_type: IcebergType, *, depth: int) -> str:
     return f"CASE WHEN {value} IS NOT NULL THEN named_struct('{MICROSECOND}', {value}, '{NANOSECOND}', 0S) END"
 
 
-def refuse_cut(field: st.StructField, *, table: str, column: str) -> None:
-    """Raises InvalidInput for a value that is taken as it is from a column of nanoseconds, which Spark has cut."""
-    if CUT_KEY in (field.metadata or {}):
-        raise InvalidInput(
-            f"table {table}: column {column!r} would take the values of a column of nanoseconds, {field.metadata[CUT_KEY]}, "
-            "which Spark cuts to microseconds. To store the microseconds, cast the value to its own type, as "
-            f"CAST({field.name} AS {type_text(field.dataType)}); to keep the nanoseconds, copy the rows by Table.append",
-            table=table,
-            column=column,
-        )
+def refuse_cut(fields: Sequence[st.StructField], *, table: str) -> None:
+    """Raises InvalidInput for values that are taken as they are from columns of nanoseconds, which Spark has cut."""
+    for field in fields:
+        if CUT_KEY in (field.metadata or {}):
+            raise InvalidInput(
+                f"table {table}: values are taken from a column of nanoseconds, {field.metadata[CUT_KEY]}, which Spark cuts "
+                "to microseconds. To store the microseconds, cast the value to its own type, as "
+                f"CAST(… AS {type_text(field.dataType)}); to keep the nanoseconds, copy the rows by Table.append",
+                table=table,
+            )
