@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import uuid
 from decimal import Decimal
 from typing import Any, Final
 
@@ -64,7 +65,7 @@ def value(rng: random.Random, kind: IcebergType) -> Any:
         case TimeType():
             return rng.randrange(86_400_000_000)
         case UuidType():
-            return rng.randbytes(16)
+            return uuid.UUID(bytes=rng.randbytes(16))
         case FixedType():
             return rng.randbytes(4)
         case DecimalType():
@@ -102,7 +103,7 @@ DEFINITIONS: Final = {
     "copied": {"properties": {"write.update.mode": "copy-on-write", "write.merge.mode": "copy-on-write"}},
     "sorted_copied": {"sort_by": ["c desc"], "partition_by": ["bucket(2, z)"]},
     "in_place": {
-        "partition_by": ["hour(c)"],
+        "partition_by": ["bucket(2, c)"],
         "properties": {f"write.{verb}.mode": "merge-on-read" for verb in ("update", "merge", "delete")},
     },
 }
