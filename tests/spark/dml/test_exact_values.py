@@ -109,7 +109,7 @@ DEFINITIONS: Final = {
 }
 
 
-@pytest.mark.parametrize("name", DEFINITIONS)
+@pytest.mark.parametrize("name", [pytest.param("copied", marks=pytest.mark.connect), "sorted_copied", "in_place"])
 def test_what_a_statement_does_not_assign_keeps_its_value(session: Any, name: str) -> None:
     made_table(session, name, **DEFINITIONS[name])
     table = f"lake.db.{name}"
@@ -135,6 +135,7 @@ def test_what_a_statement_does_not_assign_keeps_its_value(session: Any, name: st
     assert rows(session, name, "x", "s").equals(before.drop_columns(["s"]).take(kept))
 
 
+@pytest.mark.connect
 def test_assigned_timestamps_and_times_are_stored_at_any_depth(session: Any) -> None:
     made_table(session, "assigned")
     instant, local = "TIMESTAMP '1969-12-31 23:59:59.123456Z'", "TIMESTAMP_NTZ '2020-03-29 02:30:00.000001'"
@@ -169,6 +170,7 @@ CUTS: Final = (
 )
 
 
+@pytest.mark.connect
 def test_values_that_spark_has_cut_are_refused_unless_they_are_cast(session: Any) -> None:
     made_table(session, "cut")
     for statement in CUTS:

@@ -92,6 +92,7 @@ def differences(session: Any, name: str, rows: list[str], asked: list[str]) -> l
     ]
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("promotion", PROMOTIONS)
 def test_every_comparison_with_a_promoted_column_is_that_of_plain_spark(session: Any, promotion: str) -> None:
     name = "p_" + "".join(sign if sign.isalnum() else "_" for sign in promotion)

@@ -51,6 +51,7 @@ def table(session: Any) -> Iterator[str]:
     session.sql(f"DROP TABLE {name}")
 
 
+@pytest.mark.connect
 def test_a_frame_returns_its_rows_after_settings_change(session: Any, table: str) -> None:
     def frames() -> list[Any]:
         return [

@@ -19,7 +19,7 @@ from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.names import TableIdentifier
 from floeberg.spark.sql.references import double_braces
 from floeberg.spark.write.align import assignment_problem
-from floeberg.spark.write.exact_values import exact_text
+from floeberg.spark.write.exact_values import exact_text, refuse_cut_default
 from floeberg.spark.write.store_guard import guarded_text, unguarded_problem
 from floeberg.spec.schema import Schema
 from floeberg.spec.spark_literals import literal_text
@@ -196,6 +196,7 @@ def default_value(field: NestedField, values: Values[V], *, path: Path, table: s
         if field.required:
             raise InvalidInput(f"table {table}: column {'.'.join(path)!r} is required and has no default")
         return values.constant("NULL", wanted)
+    refuse_cut_default(field, table=table)
     if isinstance(field.type, TimeType):
         return values.constant(str(field.write_default), wanted)
     return values.constant(literal_text(field.type, field.write_default), wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
@@ -11,11 +11,13 @@ from pyspark.sql import types as st
 from floeberg.errors import InvalidInput
 from floeberg.spark.host.exact_types import MICROSECOND, NANOSECOND, exact_type
 from floeberg.spark.host.type_text import type_text
-from floeberg.spark.host.types import CUT_KEY, has_nanoseconds
+from floeberg.spark.host.types import CUT_KEY, NS_TYPES, has_nanoseconds
 from floeberg.spark.sql.lexer import quote_name
-from floeberg.spec.types import IcebergType, ListType, MapType, StructType
+from floeberg.spec.types import IcebergType, ListType, MapType, NestedField, StructType
 
 Change = Callable[[Any], Any]
+_NANOSECONDS: Final = 1000
+"""Of a microsecond."""
 
 
 def shown_column(column: Any, data_type: IcebergType) -> Any:
@@ -86,6 +88,18 @@ def _text(value: str, data_type: IcebergType, *, depth: int) -> str:
             entries = f"transform(map_entries({value}), {name} -> named_struct('key', {key}, 'value', {item}))"
             return f"map_from_entries({entries})"
     return f"CASE WHEN {value} IS NOT NULL THEN named_struct('{MICROSECOND}', {value}, '{NANOSECOND}', 0S) END"
+
+
+def refuse_cut_default(field: NestedField, *, table: str) -> None:
+    """Raises InvalidInput for DEFAULT where a column's default has nanoseconds, which no literal of Spark's has."""
+    value = field.write_default
+    if isinstance(field.type, NS_TYPES) and isinstance(value, int) and value % _NANOSECONDS:
+        raise InvalidInput(
+            f"table {table}: the default of column {field.name!r} has nanoseconds, which Spark would cut; leave the column out "
+            "of an INSERT, which then stores the default as it is, or give a value",
+            table=table,
+            column=field.name,
+        )
 
 
 def refuse_cut(fields: Sequence[st.StructField], *, table: str) -> None:

@@ -76,7 +76,7 @@ def parquet_frame(
     generated = bool(facts) and row_index
     with _listing(spark, len(paths) if local else 0):
         read = st.StructType([*schema.fields, _GENERATED_INDEX]) if generated else schema
-        frame = spark.read.schema(read).options(**_READ_OPTIONS).format(_FORMAT).load(paths)
+        frame = spark.read.schema(read).options(**_read_options(schema)).format(_FORMAT).load(paths)
         listed = frame.inputFiles()
     keys = _checked_keys(tasks, listed)
     others = []
@@ -85,6 +85,18 @@ def parquet_frame(
     if file_name:
         others.append(f"_metadata.file_name AS {FILE_NAME}")
     return with_facts(spark, frame, keys, [placed.task.data_file.file_path for placed in tasks], facts, others)
+
+
+def _read_options(schema: st.StructType) -> dict[str, str]:
+    """A Bloom filter does not know -0.0 for 0.0 either, and there are none for single columns: it is one for all."""
+    has_zeros = any(_is_floating(field.dataType) for field in schema.fields if not field.name.startswith(OWN_PREFIX))
+    return _READ_OPTIONS | {"parquet.filter.bloom.enabled": "false"} if has_zeros else _READ_OPTIONS
+
+
+def _is_floating(data_type: st.DataType) -> bool:
+    if isinstance(data_type, st.StructType):
+        return any(_is_floating(field.dataType) for field in data_type.fields)
+    return isinstance(data_type, (st.FloatType, st.DoubleType))
 
 
 def _listing(spark: Any, files: int) -> AbstractContextManager[None]:
