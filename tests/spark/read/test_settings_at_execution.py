@@ -23,7 +23,6 @@ CHANGES: Final[dict[str, Callable[[Any], object]]] = {
     "literals": lambda spark: [
         spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ"),
         spark.conf.set("spark.sql.ansi.enabled", "false"),
-        spark.conf.set("spark.sql.parser.escapedStringLiterals", "true"),
     ],
 }
 

@@ -147,12 +147,12 @@ def _filter(self: Any, condition: Any) -> Any:
 
 
 def _set(self: Any, key: str, value: Any) -> None:
-    kept = kept_value(self, key)
+    kept = kept_value(self, key, value)
     original(self, "set")(key, value if kept is None else kept)
 
 
 def _unset(self: Any, key: str) -> None:
-    kept = kept_value(self, key)
+    kept = kept_value(self, key, None)
     if kept is None:
         original(self, "unset")(key)
     else:

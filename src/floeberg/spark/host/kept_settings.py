@@ -31,12 +31,14 @@ def ensure_field_ids(spark: Any) -> None:
             spark.conf.set(key, value)
 
 
-def kept_value(conf: Any, key: str) -> str | None:
-    """The value that a setting keeps in an attached session, None where it is the user's to choose."""
-    if key not in _BY_FIELD_ID or not original(conf, "get")(SESSION_MARK, None):
+def kept_value(conf: Any, key: str, given: object) -> str | None:
+    """The value that a setting keeps in an attached session, whatever it is given; None where it is the user's to choose."""
+    kept = _BY_FIELD_ID.get(key)
+    if kept is None or not original(conf, "get")(SESSION_MARK, None):
         return None
-    logger.warning("%s stays %s: DataFrames of attached tables are read by it", key, _BY_FIELD_ID[key])
-    return _BY_FIELD_ID[key]
+    if str(given).lower() != kept:
+        logger.warning("%s stays %s: DataFrames of attached tables are read by it", key, kept)
+    return kept
 
 
 def may_change_settings(sql: str) -> bool:

@@ -189,7 +189,8 @@ def _uuid_text(column: Any) -> Any:
 
 def _microseconds(column: Any) -> Any:
     """Nanoseconds cut to the microsecond they are in, also before 1970, in whole numbers."""
-    return F.call_function("div", column - F.pmod(column, F.lit(1000)), F.lit(1000))
+    is_inside = (column < F.lit(0)) & (F.pmod(column, F.lit(1000)) != F.lit(0))
+    return F.call_function("div", column, F.lit(1000)) - F.when(is_inside, F.lit(1)).otherwise(F.lit(0))
 
 
 def read_schema(columns: Sequence[CompiledColumn]) -> st.StructType:
