@@ -131,12 +131,17 @@ def _times(array: pa.Array) -> pa.Array:
 
 def _nanoseconds(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """Raises pa.ArrowInvalid where nanoseconds do not reach."""
-    microseconds = array.field(0).view(pa.int64())
-    rest = array.field(1).cast(pa.int64())
-    made = pc.add_checked(pc.multiply_checked(microseconds, 1000), rest)
-    if array.null_count:
-        made = pc.if_else(array.is_null(), pa.scalar(None, pa.int64()), made)
-    return made.view(wanted)
+    whole = array.field(0)
+    is_null = pc.or_(array.is_null(), whole.is_null())
+    microseconds = whole.view(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    rest = array.field(1).fill_null(0).to_numpy(zero_copy_only=False)
+    with np.errstate(over="ignore"):
+        made = microseconds * np.int64(1000) + rest  # wraps around, also on the way to the least of all timestamps
+    reached = np.floor_divide(made, 1000) == microseconds
+    if not reached.all() and not (reached | is_null.to_numpy(zero_copy_only=False)).all():
+        raise pa.ArrowInvalid("a timestamp of nanoseconds is from 1677-09-21 to 2262-04-11")
+    mask = is_null.to_numpy(zero_copy_only=False) if array.null_count or whole.null_count else None
+    return pa.array(made, pa.int64(), mask=mask).view(wanted)
 
 
 def _field(field: NestedField) -> pa.Field:
