@@ -19,6 +19,7 @@ from floeberg.spark.host.session import AttachedSession, Resolved, refuse_static
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions
+from floeberg.spark.write.exact_values import refuse_cut_default
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import UNSET
@@ -124,6 +125,7 @@ def _target_names(schema: Schema, statement: Insert, static: Mapping[str, Span])
 
 
 def _frame(execution: Execution, statement: Insert, schema: Schema, names: list[str]) -> DataFrame:
+    table = ".".join(statement.table.parts)
     text = query_text(execution.sql, statement)
     start = statement.query.start if statement.ctes is None else statement.ctes.start
     span_text = execution.sql[start : statement.query.end]
@@ -132,12 +134,12 @@ def _frame(execution: Execution, statement: Insert, schema: Schema, names: list[
     )
     if defaults := find_defaults(text):
         text = apply_rewrites(
-            text, [Rewrite(d.span.start, d.span.end, _default(schema, names, d.ordinal)) for d in defaults]
+            text, [Rewrite(d.span.start, d.span.end, _default(schema, names, d.ordinal, table=table)) for d in defaults]
         )
     return query_frame(part, text)
 
 
-def _default(schema: Schema, names: list[str], ordinal: int) -> str:
+def _default(schema: Schema, names: list[str], ordinal: int, *, table: str) -> str:
     """The value that DEFAULT stands for at a place in the row."""
     if ordinal >= len(names):
         raise InvalidInput(f"DEFAULT stands at place {ordinal + 1} of a row, the table takes {len(names)} columns")
@@ -146,6 +148,7 @@ def _default(schema: Schema, names: list[str], ordinal: int) -> str:
         raise InvalidInput(f"column {names[ordinal]!r} does not exist")
     if field.write_default in (UNSET, None):
         return "NULL"
+    refuse_cut_default(field, table=table)
     return literal_text(field.type, field.write_default)
 
 

@@ -13,6 +13,7 @@ from floeberg.catalogs.static import StaticPointer
 from floeberg.errors import UnsupportedFeature
 from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.host.exact_types import exact_frame_schema
 from floeberg.spark.host.types import frame_schema
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.workers.check import check_workers
@@ -64,17 +65,28 @@ def _travelling(stores: Stores, metadata: TableMetadata) -> Stores | WorkerStore
 
 
 def arrow_frame(
-    spark: Any, tasks: Iterable[FileScanTask], files: TableFiles, projection: Schema, *, splits: SplitOptions
+    spark: Any,
+    tasks: Iterable[FileScanTask],
+    files: TableFiles,
+    projection: Schema,
+    *,
+    splits: SplitOptions,
+    exact: bool = False,
 ) -> Any:
-    """A DataFrame of the rows of tasks. Stores that live in this process alone are read here, at once; others by Spark's
-    Python workers when the frame is used. Raises UnsupportedFeature when the workers lack what they need."""
+    """A DataFrame of the rows of tasks, `exact` with their nanoseconds. Stores that live in this process alone are read
+    here, at once; others by Spark's Python workers when the frame is used. Raises UnsupportedFeature when the workers lack
+    what they need."""
+    wanted = exact_frame_schema(projection.fields) if exact else frame_schema(projection)
     if not isinstance(files.stores.stores, WorkerStores):
-        return _driver_frame(spark, tasks, files, projection)
+        schema = spark_arrow_schema(projection, exact=exact)
+        found = read_tasks(tasks, files.reader(), projection)
+        batches = [to_spark(batch, projection, schema, exact=exact) for batch in found]
+        return spark.createDataFrame(pa.Table.from_batches(batches, schema=schema), wanted)
     check_workers(spark)
     planned = list(tasks)
     groups = tuple(group_tasks(planned, _even(planned, splits)))
-    reader = SplitReader(table=files, groups=groups, projection=projection)
-    return map_in_workers(spark.range(0, len(groups), 1, len(groups)), reader, frame_schema(projection))
+    reader = SplitReader(table=files, groups=groups, projection=projection, exact=exact)
+    return map_in_workers(spark.range(0, len(groups), 1, len(groups)), reader, wanted)
 
 
 def _even(tasks: Sequence[FileScanTask], splits: SplitOptions) -> SplitOptions:
@@ -86,9 +98,3 @@ def _even(tasks: Sequence[FileScanTask], splits: SplitOptions) -> SplitOptions:
         lookback=splits.lookback,
         open_file_cost_bytes=splits.open_file_cost_bytes,
     )
-
-
-def _driver_frame(spark: Any, tasks: Iterable[FileScanTask], files: TableFiles, projection: Schema) -> Any:
-    schema = spark_arrow_schema(projection)
-    batches = [to_spark(batch, projection, schema) for batch in read_tasks(tasks, files.reader(), projection)]
-    return spark.createDataFrame(pa.Table.from_batches(batches, schema=schema), frame_schema(projection))
