@@ -41,16 +41,17 @@ def map_leaves(
             return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
         case ListType():
             values = walk(array.values, data_type.element)
-            return _relist(array, pa.list_(make_field(data_type.element)), values)
+            return relist(array, pa.list_(make_field(data_type.element)), values)
         case MapType():
             fields = [make_field(data_type.key), make_field(data_type.value)]
             children = [walk(array.keys, data_type.key), walk(array.items, data_type.value)]
             entries = pa.StructArray.from_arrays(children, fields=fields)
-            return _relist(array, pa.map_(*fields), entries)
+            return relist(array, pa.map_(*fields), entries)
     return leaf(array, data_type)
 
 
-def _relist(array: pa.Array, data_type: pa.DataType, child: pa.Array) -> pa.Array:
+def relist(array: pa.Array, data_type: pa.DataType, child: pa.Array) -> pa.Array:
+    """A list or map of another type, with the same offsets into other values."""
     return pa.Array.from_buffers(
         data_type,
         len(array),

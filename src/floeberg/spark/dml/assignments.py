@@ -12,12 +12,14 @@ from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.dml.statement_text import literal_name
+from floeberg.spark.host.exact_types import exact_name
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import spark_type
 from floeberg.spark.write.align import assignment_problem
+from floeberg.spark.write.exact_values import exact_text, refuse_cut_default
 from floeberg.spark.write.store_guard import guarded_text, unguarded_problem
 from floeberg.spec.schema import Schema
-from floeberg.spec.types import UNSET, NestedField, StructType, TimeType
+from floeberg.spec.types import UNSET, IcebergType, NestedField, StructType, TimeType
 from floeberg.sql.ddl.default_values import literal_text
 from floeberg.sql.queries.references import double_braces
 from floeberg.sql.text.lexer import quote_name
@@ -53,6 +55,9 @@ class Values(Protocol[V]):
 
     def struct(self, members: Sequence[tuple[str, V]]) -> V: ...
 
+    def exact(self, value: V, data_type: IcebergType) -> V:
+        """A value that users gave, in the form that keeps nanoseconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class TextValues:
@@ -76,6 +81,10 @@ class TextValues:
 
     def struct(self, members: Sequence[tuple[str, str]]) -> str:
         return f"named_struct({', '.join(f'{literal_name(name)}, {value}' for name, value in members)})"
+
+    def exact(self, value: str, data_type: IcebergType) -> str:
+        mark = "floeberg_assigned_value"
+        return double_braces(exact_text(mark, data_type)).replace(mark, value)
 
 
 class Given(Protocol[G_co]):
@@ -201,30 +210,34 @@ def default_value(field: NestedField, values: Values[V], *, path: Path, table: s
         if field.required:
             raise InvalidInput(f"table {table}: column {'.'.join(path)!r} is required and has no default")
         return values.constant("NULL", wanted)
+    refuse_cut_default(field, table=table)
     if isinstance(field.type, TimeType):
         return values.constant(str(field.write_default), wanted)
     return values.constant(literal_text(field.type, field.write_default), wanted)
 
 
 def row_after(schema: Schema, assigned: Sequence[Assigned[V]], values: Values[V]) -> list[V]:
-    """Each top-level column of a row after the assignments; the others are the row's own."""
+    """Each top-level column of a row after the assignments, in its exact form; the others are the row's own."""
     given = {each.path: each.value for each in assigned if each.value is not None}
-    return [_value(field, (field.name,), given, values) for field in schema.fields]
+    return [_value(field, (field.name,), given, values, own=(exact_name(field),)) for field in schema.fields]
 
 
-def _value(field: NestedField, path: Path, given: Mapping[Path, V], values: Values[V]) -> V:
+def _value(field: NestedField, path: Path, given: Mapping[Path, V], values: Values[V], *, own: Path) -> V:
     if path in given:
-        return given[path]
+        return values.exact(given[path], field.type)
     if not any(other[: len(path)] == path for other in given) or not isinstance(field.type, StructType):
-        return values.own(path)
+        return values.own(own)
     return values.struct(
-        [(member.name, _value(member, (*path, member.name), given, values)) for member in field.type.members]
+        [
+            (member.name, _value(member, (*path, member.name), given, values, own=(*own, member.name)))
+            for member in field.type.members
+        ]
     )
 
 
 def new_row(schema: Schema, assigned: Sequence[Assigned[V]], values: Values[V], *, table: str) -> list[V]:
-    """Each column of an inserted row: as assigned, else its default. Raises InvalidInput for nested columns, and for
-    required ones that are left out."""
+    """Each column of an inserted row, in its exact form: as assigned, else its default. Raises InvalidInput for nested
+    columns, and for required ones that are left out."""
     given: dict[str, V | None] = {}
     for each in assigned:
         if len(each.path) > 1:
@@ -233,5 +246,7 @@ def new_row(schema: Schema, assigned: Sequence[Assigned[V]], values: Values[V], 
     row = []
     for field in schema.fields:
         value = given.get(field.name)
-        row.append(default_value(field, values, path=(field.name,), table=table) if value is None else value)
+        if value is None:
+            value = default_value(field, values, path=(field.name,), table=table)
+        row.append(values.exact(value, field.type))
     return row

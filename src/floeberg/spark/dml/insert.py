@@ -20,6 +20,7 @@ from floeberg.spark.host.session import AttachedSession, Resolved, refuse_static
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions
+from floeberg.spark.write.exact_values import refuse_cut_default
 from floeberg.spark.write.options import is_dynamic, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.schema import Schema
@@ -127,13 +128,17 @@ def _target_names(schema: Schema, statement: Insert, static: Mapping[str, Span])
 
 
 def _frame(execution: Execution, statement: Insert, schema: Schema, names: list[str]) -> DataFrame:
+    table = ".".join(statement.table.parts)
     text = query_text(execution.sql, statement)
     defaults = find_defaults(text)
     if not defaults.uses:
         return query_frame(execution, text)
     if defaults.may_be_column and (frame := _with_column(execution, text)) is not None:
         return frame
-    rewrites = [Rewrite(use.span.start, use.span.end, _default(schema, names, use.ordinal)) for use in defaults.uses]
+    rewrites = [
+        Rewrite(use.span.start, use.span.end, _default(schema, names, use.ordinal, table=table))
+        for use in defaults.uses
+    ]
     return query_frame(execution, apply_rewrites(text, rewrites))
 
 
@@ -146,7 +151,7 @@ def _with_column(execution: Execution, text: str) -> DataFrame | None:
         return None
 
 
-def _default(schema: Schema, names: list[str], ordinal: int) -> str:
+def _default(schema: Schema, names: list[str], ordinal: int, *, table: str) -> str:
     """The value that DEFAULT stands for at a place in the row."""
     if ordinal >= len(names):
         raise InvalidInput(f"DEFAULT stands at place {ordinal + 1} of a row, the table takes {len(names)} columns")
@@ -155,6 +160,7 @@ def _default(schema: Schema, names: list[str], ordinal: int) -> str:
         raise InvalidInput(f"column {names[ordinal]!r} does not exist")
     if field.write_default in (UNSET, None):
         return "NULL"
+    refuse_cut_default(field, table=table)
     return literal_text(field.type, field.write_default)
 
 

@@ -17,7 +17,7 @@ from floeberg.spark.dml.merge_pruning import KeyPair, key_pairs
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun
 from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.statement_text import StatementText
-from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
+from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
 from floeberg.spark.host.execution import Execution
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.sql.queries.references import double_braces
@@ -159,7 +159,7 @@ class _TextMerge(MergeRun[MergeClause]):
                 floeberg_target=self._no_rows,
                 floeberg_source=self._source,
             )
-            return [field.dataType for field in frame.schema.fields]
+            return value_types(self._target, frame)
 
         return types
 

@@ -22,7 +22,7 @@ from floeberg.spark.dml.assignments import (
     row_after,
 )
 from floeberg.spark.dml.statement_text import StatementText
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.exact_types import exact_type
 from floeberg.sql.queries.references import double_braces
 from floeberg.sql.statements.dml_statements import MergeClause
 from floeberg.sql.text.lexer import quote_name
@@ -52,7 +52,7 @@ class ClauseTexts:
         return [
             f"CASE {decision} "
             + " ".join(f"WHEN {number} THEN {row[place]}" for number, row in enumerate(made, 1))
-            + f" ELSE {cast_text('NULL', spark_type(field.type))} END"
+            + f" ELSE {cast_text('NULL', exact_type(field.type))} END"
             for place, field in enumerate(self.columns.schema.fields)
         ]
 
@@ -74,14 +74,14 @@ class ClauseTexts:
     def _row(self, clause: MergeClause, types_of: TypesOf) -> list[str]:
         schema = self.columns.schema
         if clause.action == "delete":
-            return [cast_text("NULL", spark_type(field.type)) for field in schema.fields]
+            return [cast_text("NULL", exact_type(field.type)) for field in schema.fields]
         values = TextValues(self.columns.alias, types_of, self.ansi)
         assigned = checked(self._assigned(clause), values, table=self.table)
         if clause.action == "insert":
             return new_row(schema, assigned, values, table=self.table)
         # All branches of a CASE are of one type: the row's own values are cast to what they are.
         own = row_after(schema, assigned, values)
-        return [cast_text(value, spark_type(field.type)) for value, field in zip(own, schema.fields, strict=True)]
+        return [cast_text(value, exact_type(field.type)) for value, field in zip(own, schema.fields, strict=True)]
 
     def _in_sight(self, clause: MergeClause) -> list[str]:
         """The columns that a clause's values may name."""

@@ -21,13 +21,15 @@ from floeberg.spark.dml.column_keys import column_pairs, own_conditions
 from floeberg.spark.dml.merge_pruning import KeyPair
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun, named
 from floeberg.spark.dml.rerun import run_again_on_conflict
-from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression
+from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression, value_types
+from floeberg.spark.host.exact_types import exact_type
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.type_text import type_text
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.write.exact_values import exact_column
 from floeberg.spark.write.store_guard import guarded_column
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.spec.types import IcebergType
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import Name
 
@@ -84,13 +86,17 @@ def merge_columns(
 class _ColumnValues:
     """Values that are Columns over a frame; `own_rows` has the columns of the row that is changed."""
 
+    target: ChangedTable
     frame: DataFrame
     own_rows: DataFrame | None
-    ansi: bool
+
+    @property
+    def ansi(self) -> bool:
+        return self.target.ansi
 
     def types(self, values: Sequence[Column]) -> Sequence[st.DataType]:
         chosen = self.frame.select(*(value.alias(f"v{number}") for number, value in enumerate(values)))
-        return [field.dataType for field in chosen.schema.fields]
+        return value_types(self.target, chosen)
 
     def stored(self, value: Column, given: st.DataType, wanted: st.DataType) -> Column:
         return value.cast(wanted) if self.ansi else guarded_column(value, given, wanted)
@@ -107,6 +113,10 @@ class _ColumnValues:
 
     def struct(self, members: Sequence[tuple[str, Column]]) -> Column:
         return F.struct(*(value.alias(name) for name, value in members))
+
+    def exact(self, value: Column, data_type: IcebergType) -> Column:
+        made: Column = exact_column(value, data_type)
+        return made
 
 
 class _ColumnMerge(MergeRun[ColumnClause]):
@@ -203,7 +213,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         if self._target.has_lineage:
             items.append(target[ROW_ID.name].alias("row_id"))
         if self._clauses.matched:
-            values = _ColumnValues(joined, target, self._target.ansi)
+            values = _ColumnValues(self._target, joined, target)
             row = self._struct(self._clauses.matched, values, source)
             items.append(F.when(found.isNotNull(), row).alias(ROW))
         if self._clauses.by_source:
@@ -216,7 +226,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         numbers = [number for number, clause in enumerate(clauses, 1) if clause.action == "update"]
         own = joined.where(F.col(f"{TARGET}.{BY_SOURCE}").isin(numbers)).select(f"{TARGET}.*")
         frame = self._qualified(own)
-        values = _ColumnValues(frame, own, self._target.ansi)
+        values = _ColumnValues(self._target, frame, own)
         rows: list[Column | None] = [None] * len(self._target.schema.fields)
         for number in numbers:
             made = self._row(clauses[number - 1], values, None)
@@ -228,7 +238,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         return named(frame, [*columns, *([own[ROW_ID.name]] if self._target.has_lineage else [])], names)
 
     def _inserted(self, source: DataFrame) -> DataFrame:
-        values = _ColumnValues(source, None, self._target.ansi)
+        values = _ColumnValues(self._target, source, None)
         made = source.select(self._struct(self._clauses.inserts, values, source).alias(ROW))
         return made.where(f"{ROW} IS NOT NULL").selectExpr(*self._row_texts("CAST(NULL AS BIGINT)"))
 
@@ -258,7 +268,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
     def _row(self, clause: ColumnClause, values: _ColumnValues, source: DataFrame | None) -> list[Column]:
         schema = self._target.schema
         if clause.action == "delete":
-            return [F.lit(None).cast(spark_type(field.type)) for field in schema.fields]
+            return [F.lit(None).cast(exact_type(field.type)) for field in schema.fields]
         if clause.star and source is not None:
             given = self._star(clause, source)
         else:
@@ -268,7 +278,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         if clause.action == "insert":
             return new_row(schema, assigned, values, table=self._target.name)
         own = row_after(schema, assigned, values)
-        return [value.cast(spark_type(field.type)) for value, field in zip(own, schema.fields, strict=True)]
+        return [value.cast(exact_type(field.type)) for value, field in zip(own, schema.fields, strict=True)]
 
     def _given(self, assignment: ColumnAssignment) -> ColumnAssignment:
         """DEFAULT comes as a column of that name; where a side has such a column, it is that."""

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypedDict
 
+from pyspark.sql import functions as F
+from pyspark.sql import types as st
+
 from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Operation
@@ -19,8 +22,11 @@ from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
 from floeberg.spark.host.destination import Destination, destination
+from floeberg.spark.host.exact_types import exact_name
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.types import frame_field, has_nanoseconds
+from floeberg.spark.write.exact_values import refuse_cut, shown_column
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.lineage import MIN_FORMAT_VERSION
@@ -33,6 +39,7 @@ from floeberg.spec.metadata_columns import (
     with_row_lineage,
 )
 from floeberg.spec.schema import Schema
+from floeberg.spec.types import NestedField
 from floeberg.sql.conditions.predicates import Condition
 from floeberg.sql.conditions.to_expression import to_exact_expression, to_expression
 from floeberg.sql.queries.conjuncts import condition_of_target
@@ -143,11 +150,35 @@ class ChangedTable:
         )
 
     def rows(self, tasks: Sequence[FileScanTask]) -> DataFrame:
-        """The live rows of files with their places, and their ids where the table has lineage."""
+        """The live rows of files with their places, and their ids where the table has lineage: columns as users see them,
+        and beside those that Spark cuts the exact ones."""
         places = (FILE_PATH, ROW_POSITION, *((ROW_ID,) if self.has_lineage else ()))
         # Nobody sees the comments of these columns, and a column with one costs Spark's gateway several calls.
         fields = [replace(field, doc=None) for field in (*self.schema.fields, *places)]
-        return live_rows(self.spark, self.table, tasks, self.schema, Schema(*fields))
+        rows = live_rows(self.spark, self.table, tasks, self.schema, Schema(*fields))
+        return _with_shown(rows, fields)
+
+
+def value_types(target: ChangedTable, values: DataFrame) -> list[st.DataType]:
+    """The types of assigned values, which are the columns of a frame. Raises InvalidInput for values that Spark has cut, where
+    the table has columns that would take them whole."""
+    fields = values.schema.fields
+    if any(has_nanoseconds(field.type) for field in target.schema.fields):
+        refuse_cut(fields, table=target.name)
+    return [field.dataType for field in fields]
+
+
+def _with_shown(rows: DataFrame, fields: Sequence[NestedField]) -> DataFrame:
+    cut = [field for field in fields if has_nanoseconds(field.type)]
+    if not cut:
+        return rows
+    shown = []
+    for one in fields:
+        column = F.col(quote_name(one.name))
+        if one in cut:
+            column = shown_column(column, one.type).alias(one.name, metadata=frame_field(one).metadata)
+        shown.append(column)
+    return rows.select(*shown, *(F.col(quote_name(one.name)).alias(exact_name(one)) for one in cut))
 
 
 def with_age(target: ChangedTable, rows: DataFrame) -> DataFrame:

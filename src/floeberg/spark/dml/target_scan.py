@@ -18,7 +18,7 @@ from floeberg.expr.nodes import TRUE
 from floeberg.files.deletion_vector import decode_positions
 from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.host.types import frame_schema
+from floeberg.spark.host.exact_types import exact_frame_schema
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.native_scan import CompiledScan
 from floeberg.spark.read.parquet.field_names import tasks_with_nan
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 def live_rows(
     spark: SparkSession, table: LoadedTable, tasks: Sequence[FileScanTask], schema: Schema, projection: Schema
 ) -> DataFrame:
-    """The live rows of tasks as a DataFrame, by the ways in which every read goes."""
+    """The live rows of tasks as a DataFrame, by the ways in which every read goes, with their nanoseconds."""
     files = table_files(table, schema)
-    choice = ColumnChoice(table.state.metadata, schema, with_nan=tasks_with_nan(tasks, schema))
+    choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=tasks_with_nan(tasks, schema))
     unsure = tasks_unsure(tasks, files.specs)
     routes = route(spark, [_lean(task) for task in tasks], files, projection=projection, columns=choice, unsure=unsure)
-    scan = CompiledScan(spark=spark, files=files, projection=projection, choice=choice)
+    scan = CompiledScan(spark=spark, files=files, projection=projection, choice=choice, exact=True)
     frames: list[Any] = []
     by_arrow = list(routes.by_arrow)
     if routes.plain:
@@ -55,9 +55,9 @@ def live_rows(
             by_arrow += [one.task for one in placed]
     if by_arrow:
         splits = SplitOptions.of(table.state.metadata.properties)
-        frames.append(arrow_frame(spark, by_arrow, files, projection, splits=splits))
+        frames.append(arrow_frame(spark, by_arrow, files, projection, splits=splits, exact=True))
     if not frames:
-        frames = [spark.createDataFrame([], frame_schema(projection))]
+        frames = [spark.createDataFrame([], exact_frame_schema(projection.fields))]
     whole: DataFrame = reduce(lambda one, other: one.union(other), frames)
     return whole
 
@@ -73,7 +73,7 @@ def kept_rows(
 ) -> DataFrame:
     """The live rows of tasks but those at the touched positions, which are given as encoded vectors by path."""
     reader = kept_rows_reader(table, tasks, schema, projection=projection, touched=touched)
-    return map_in_workers(group_numbers(spark, reader), reader, frame_schema(projection))
+    return map_in_workers(group_numbers(spark, reader), reader, exact_frame_schema(projection.fields))
 
 
 def kept_rows_reader(
@@ -106,9 +106,9 @@ class KeptRows:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of the groups whose numbers come in, as Spark takes them."""
-        schema = spark_arrow_schema(self.projection)
+        schema = spark_arrow_schema(self.projection, exact=True)
         for found in self.rows(batches):
-            yield to_spark(found, self.projection, schema)
+            yield to_spark(found, self.projection, schema, exact=True)
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of the groups whose numbers come in, as they are read."""

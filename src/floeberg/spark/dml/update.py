@@ -28,7 +28,7 @@ from floeberg.spark.dml.changed_rows import (
 from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
 from floeberg.spark.dml.statement_text import StatementText
-from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
+from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
 from floeberg.spark.host.execution import Execution
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.sql.queries.references import double_braces
@@ -60,7 +60,7 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
     def types_of(values: Sequence[str]) -> Sequence[st.DataType]:
         items = ", ".join(f"{value} AS v{number}" for number, value in enumerate(values))
         found = text.frame(f"{ctes} SELECT {items} FROM {{floeberg_target}} AS {alias}", floeberg_target=empty)
-        return [field.dataType for field in found.schema.fields]
+        return value_types(target, found)
 
     values = TextValues(target.alias, types_of, target.ansi)
     after = row_after(target.schema, checked(assigned, values, table=target.name), values)

@@ -8,6 +8,7 @@ from floeberg.effects.protocols import Effects
 from floeberg.spark.entry.patches import install, remove
 from floeberg.spark.entry.source import register_source
 from floeberg.spark.host.config import DEFAULT_CATALOG, PREFIX, open_from_settings, read_settings
+from floeberg.spark.host.kept_settings import REGISTERED
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedCatalog, AttachedSession, close_state, open_state, session_of
 from floeberg.sql.text.names import SESSION_CATALOG
@@ -15,8 +16,6 @@ from floeberg.sql.text.names import SESSION_CATALOG
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-REGISTERED: Final = "floeberg.source"
-"""The setting that says that the source `iceberg` of a session is ours; it outlives detach, as the source does."""
 _NO_SOURCE: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find data source", "Failed to find the data source")
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from floeberg.spark.entry import catalog_lookups, frame_methods, reader, writer
 from floeberg.spark.entry.statement import run_sql
+from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.host.views import marked
@@ -31,6 +32,7 @@ _CLASSES: Final = {
     "reader": ("pyspark.sql.readwriter:DataFrameReader", "pyspark.sql.connect.readwriter:DataFrameReader"),
     "writer": ("pyspark.sql.readwriter:DataFrameWriter", "pyspark.sql.connect.readwriter:DataFrameWriter"),
     "catalog": ("pyspark.sql.catalog:Catalog", "pyspark.sql.connect.catalog:Catalog"),
+    "conf": ("pyspark.sql.conf:RuntimeConfig", "pyspark.sql.connect.conf:RuntimeConf"),
 }
 _FORMATTED: Final = ("_pyspark_", "_pyspark_connect_temp_view_")
 """How PySpark begins the names of the views that `spark.sql("… {x} …", x=frame)` makes and drops."""
@@ -151,6 +153,22 @@ def _derived(name: str) -> Method:
     return run
 
 
+# RuntimeConfig
+
+
+def _set(self: Any, key: str, value: Any) -> None:
+    kept = kept_value(self, key, value)
+    original(self, "set")(key, value if kept is None else kept)
+
+
+def _unset(self: Any, key: str) -> None:
+    kept = kept_value(self, key, None)
+    if kept is None:
+        original(self, "unset")(key)
+    else:
+        original(self, "set")(key, kept)
+
+
 _VIEW_METHODS: Final = (
     "createTempView",
     "createOrReplaceTempView",
@@ -171,4 +189,5 @@ _METHODS: Final[dict[str, dict[str, Method]]] = {
     "reader": reader.methods(table_by_name),
     "writer": writer.METHODS,
     "catalog": catalog_lookups.METHODS,
+    "conf": {"set": _set, "unset": _unset},
 }

@@ -13,6 +13,7 @@ from floeberg.spark.dml.insert import insert, truncate_table
 from floeberg.spark.dml.merge import merge
 from floeberg.spark.dml.update import update
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.kept_settings import keep_settings, may_change_settings
 from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.results import nothing, rows
 from floeberg.spark.host.session import AttachedSession
@@ -51,7 +52,10 @@ def run_sql(
         sql, args = named_parameters(sql, args)
         found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
     if isinstance(found, sts.PassThrough):
-        return spark_sql(session.spark, sql, args, **(kwargs or {}))
+        answer = spark_sql(session.spark, sql, args, **(kwargs or {}))
+        if may_change_settings(sql):
+            keep_settings(session)
+        return answer
     execution = Execution(session, sql, args, kwargs or {})
     if isinstance(found, sts.QueryText):
         return run_query(execution, found.references)

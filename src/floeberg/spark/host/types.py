@@ -44,6 +44,9 @@ from floeberg.spec.types import (
 
 FIELD_ID_KEY: Final = "parquet.field.id"
 COMMENT_KEY: Final = "comment"
+CUT_KEY: Final = "floeberg.cut"
+"""Marks a column of a DataFrame, in its metadata, whose values are nanoseconds cut to microseconds."""
+NS_TYPES: Final = (TimestampNsType, TimestamptzNsType)
 
 _PLAIN: Final[dict[type[IcebergType], st.DataType]] = {
     BooleanType: st.BooleanType(),
@@ -90,6 +93,17 @@ def spark_field(field: NestedField) -> st.StructField:
     """A column as users see it, with its comment."""
     metadata = {COMMENT_KEY: field.doc} if field.doc else None
     return st.StructField(field.name, spark_type(field.type), not field.required, metadata)
+
+
+def has_nanoseconds(data_type: IcebergType) -> bool:
+    """Whether Spark's type cuts values of this one, or of something in it."""
+    if isinstance(data_type, StructType):
+        return any(has_nanoseconds(member.type) for member in data_type.members)
+    if isinstance(data_type, ListType):
+        return has_nanoseconds(data_type.element_type)
+    if isinstance(data_type, MapType):
+        return has_nanoseconds(data_type.key_type) or has_nanoseconds(data_type.value_type)
+    return isinstance(data_type, NS_TYPES)
 
 
 _BACK: Final[dict[type[st.DataType], IcebergType]] = {
@@ -156,7 +170,9 @@ def frame_schema(schema: Schema) -> st.StructType:
 
 def frame_field(field: NestedField) -> st.StructField:
     """A column of a DataFrame that reads a table."""
-    metadata = {COMMENT_KEY: field.doc} if field.doc else None
+    metadata = {COMMENT_KEY: field.doc} if field.doc else {}
+    if has_nanoseconds(field.type):
+        metadata[CUT_KEY] = f"{field.name} ({field.type})"
     return st.StructField(field.name, nullable(spark_type(field.type)), True, metadata)
 
 

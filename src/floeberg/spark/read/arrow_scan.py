@@ -11,6 +11,7 @@ from floeberg.catalogs.static import StaticPointer
 from floeberg.errors import UnsupportedFeature
 from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.host.exact_types import exact_frame_schema
 from floeberg.spark.host.types import frame_schema
 from floeberg.spark.read.local_frame import arrow_local_frame
 from floeberg.spark.workers.check import check_workers
@@ -62,17 +63,25 @@ def _travelling(stores: Stores, metadata: TableMetadata) -> Stores | WorkerStore
 
 
 def arrow_frame(
-    spark: Any, tasks: Iterable[FileScanTask], files: TableFiles, projection: Schema, *, splits: SplitOptions
+    spark: Any,
+    tasks: Iterable[FileScanTask],
+    files: TableFiles,
+    projection: Schema,
+    *,
+    splits: SplitOptions,
+    exact: bool = False,
 ) -> Any:
-    """A DataFrame of the rows of tasks. Stores that live in this process alone are read here, at once; others by Spark's
-    Python workers when the frame is used. Raises UnsupportedFeature when the workers lack what they need."""
+    """A DataFrame of the rows of tasks, `exact` with their nanoseconds. Stores that live in this process alone are read
+    here, at once; others by Spark's Python workers when the frame is used. Raises UnsupportedFeature when the workers lack
+    what they need."""
     if not isinstance(files.stores.stores, WorkerStores):
-        return _driver_frame(spark, tasks, files, projection)
+        return arrow_local_frame(spark, read_tasks(tasks, files.reader(), projection), projection, exact=exact)
     check_workers(spark)
     planned = list(tasks)
     groups = tuple(group_tasks(planned, _even(planned, splits)))
-    reader = SplitReader(table=files, groups=groups, projection=projection)
-    return map_in_workers(spark.range(0, len(groups), 1, len(groups)), reader, frame_schema(projection))
+    reader = SplitReader(table=files, groups=groups, projection=projection, exact=exact)
+    wanted = exact_frame_schema(projection.fields) if exact else frame_schema(projection)
+    return map_in_workers(spark.range(0, len(groups), 1, len(groups)), reader, wanted)
 
 
 def _even(tasks: Sequence[FileScanTask], splits: SplitOptions) -> SplitOptions:
@@ -84,7 +93,3 @@ def _even(tasks: Sequence[FileScanTask], splits: SplitOptions) -> SplitOptions:
         lookback=splits.lookback,
         open_file_cost_bytes=splits.open_file_cost_bytes,
     )
-
-
-def _driver_frame(spark: Any, tasks: Iterable[FileScanTask], files: TableFiles, projection: Schema) -> Any:
-    return arrow_local_frame(spark, read_tasks(tasks, files.reader(), projection), projection)

@@ -130,7 +130,7 @@ def planned_frame(
     it; one group without deletes has Spark's own hidden column for that.
     """
     files = table_files(table, schema, ignore_scheme=options.ignore_scheme, by_name=options.by_name)
-    choice = ColumnChoice(table.state.metadata, schema, with_nan=planned_with_nan(plan, schema))
+    choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=planned_with_nan(plan, schema))
     unsure = planned_unsure(plan)
     routes = route(spark, plan, files, projection=projection, columns=choice, unsure=unsure, engine=options.engine)
     mixed = not routes.is_plain and routes.is_compiled

@@ -39,6 +39,8 @@ class CompiledScan:
     """What whoever reads the frame also applies to it, bound. Not of files that are to be written anew: all their rows stay."""
     names_files: bool = False
     """Whether the frames have FILE_NAME as their last column."""
+    exact: bool = False
+    """Whether timestamps keep their nanoseconds, in the form of `exact_types`."""
 
     def plain(self, tasks: Sequence[PlacedTask]) -> Any:
         """Files without deletes."""
@@ -116,8 +118,11 @@ class CompiledScan:
                 text = None if column is None else column.text()
             if text is None:
                 name = f"{OWN_PREFIX}made_{field.field_id}"
-                value = metadata_value(field, column) if is_metadata(field) or column is None else column.made()
-                made.append(value.alias(name, metadata=frame_field(field).metadata or {}))
+                if is_metadata(field) or column is None:
+                    value = metadata_value(field, column)
+                else:
+                    value = column.exact() if self.exact else column.made()
+                made.append(value.alias(name, metadata={} if self.exact else frame_field(field).metadata or {}))
                 text = f"{name} AS {quote_name(field.name)}"
             texts.append(text)
         if made:

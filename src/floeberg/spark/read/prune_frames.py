@@ -14,10 +14,11 @@ from pyspark.sql import functions as F
 
 from floeberg.expr.nodes import AlwaysTrue, and_
 from floeberg.scan.plan import plan_files
+from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.read.column_conditions import conditions_of
 from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
 from floeberg.spark.read.parquet.paths import given_location
-from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask, ensure_field_ids
+from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask
 from floeberg.spark.read.routes import Routes
 from floeberg.sql.conditions.to_expression import to_expression
 

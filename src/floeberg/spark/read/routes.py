@@ -12,7 +12,7 @@ from floeberg.arrow.read_parquet import open_parquet
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.deletes.equality import can_join
 from floeberg.spark.read.parquet.columns import CompiledColumn, compiled_column
-from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids
+from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids, wrapped_ids
 from floeberg.spark.read.parquet.metadata_columns import COMPUTED, LINEAGE
 from floeberg.spark.read.parquet.partition_columns import partition_sources
 from floeberg.spark.read.parquet.paths import hadoop_scheme, is_hidden
@@ -68,7 +68,7 @@ class Routes:
 class ColumnChoice:
     """How the columns of a table are asked for: under their own names or unique ones."""
 
-    def __init__(self, metadata: TableMetadata, schema: Schema, *, with_nan: frozenset[int]) -> None:
+    def __init__(self, spark: Any, metadata: TableMetadata, schema: Schema, *, with_nan: frozenset[int]) -> None:
         """`with_nan` are the top-level columns in which some file has NaN: no filter may be pushed down to them."""
         self._unsafe = unsafe_ids(metadata)
         self._changed = changed_types(metadata)
@@ -76,12 +76,12 @@ class ColumnChoice:
         lowered = [field.name.lower() for field in schema.fields]
         self._twice = {field.field_id for field in schema.fields if lowered.count(field.name.lower()) > 1}
         self._schema = schema
-        self._with_nan = with_nan
+        self._not_pushed = with_nan | wrapped_ids(metadata, spark) | LINEAGE
 
     def column(self, column: NestedField) -> CompiledColumn | None:
         """How Spark is asked for a column; None where only the Arrow engine can read it."""
         trusted = self._unsafe is not None and column.field_id not in self._unsafe
-        own_name = trusted and not {column.field_id} & (self._twice | self._with_nan | LINEAGE)
+        own_name = trusted and not {column.field_id} & (self._twice | self._not_pushed)
         if column.type.is_nested and not (own_name and self._is_never_renamed(column)):
             return None
         return compiled_column(column, own_name=own_name, changed=self._changed)

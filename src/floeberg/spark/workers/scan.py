@@ -78,13 +78,14 @@ class SplitReader:
     table: TableFiles
     groups: tuple[tuple[FileScanTask, ...], ...]
     projection: Schema
+    exact: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of the groups whose numbers come in, as Spark takes them."""
-        schema = spark_arrow_schema(self.projection)
+        schema = spark_arrow_schema(self.projection, exact=self.exact)
         reader = self.table.reader()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 rows = read_tasks(self.groups[number], reader, self.projection, threads=_READ_AHEAD)
                 for found in rows:
-                    yield to_spark(found, self.projection, schema)
+                    yield to_spark(found, self.projection, schema, exact=self.exact)

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.types import has_nanoseconds, spark_type
+from floeberg.spark.write.exact_values import refuse_cut
 from floeberg.spark.write.store_guard import guarded_column, unguarded_problem
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import UNSET, NestedField
@@ -51,6 +52,8 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
             _check_may_be_missing(field, alignment)
             continue
         position, given = source
+        if has_nanoseconds(field.type):
+            refuse_cut([given], table=alignment.table)
         target = spark_type(field.type)
         problem = assignment_problem(given.dataType, target, path=field.name)
         if problem is None and not ansi:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as F
+from pyspark.sql import types as st
 
 from floeberg.arrow.transforms import transform_array
 from floeberg.arrow.types import arrow_type, iceberg_type
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.exact_types import MICROSECOND
+from floeberg.spark.host.types import NS_TYPES, spark_type
 from floeberg.spark.write.options import DistributionMode
 from floeberg.spec.partitioning import PartitionField, PartitionSpec
 from floeberg.spec.schema import Schema
@@ -56,14 +58,23 @@ def distributed(
 
 def _term(frame: DataFrame, schema: Schema, field: PartitionField, present: set[str]) -> Column | None:
     column, kind = _source(frame, schema, field.source_id, present)
-    return None if column is None else transformed(column, field.transform, kind)
+    return None if column is None else _key(frame, column, field.transform, kind)
+
+
+def _key(frame: DataFrame, column: Column, transform: Transform, kind: IcebergType) -> Column:
+    """A timestamp in its exact form is ordered as it is; every other transform looks at its microsecond."""
+    if isinstance(kind, NS_TYPES) and isinstance(frame.select(column).schema.fields[0].dataType, st.StructType):
+        if isinstance(transform, IdentityTransform):
+            return column
+        column = column.getField(MICROSECOND)
+    return transformed(column, transform, kind)
 
 
 def _sort_term(frame: DataFrame, schema: Schema, field: SortField, present: set[str]) -> Column | None:
     column, kind = _source(frame, schema, field.source_id, present)
     if column is None:
         return None
-    term = transformed(column, field.transform, kind)
+    term = _key(frame, column, field.transform, kind)
     first = field.null_order is NullOrder.NULLS_FIRST
     if field.direction is SortDirection.ASC:
         return term.asc_nulls_first() if first else term.asc_nulls_last()

@@ -21,6 +21,7 @@ from floeberg.arrow.write_properties import write_properties
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, StorageError
 from floeberg.files.data_file_wire import decode_data_file, encode_data_file
+from floeberg.spark.workers.arrow_values import from_spark
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import Work, collect_from_workers
 from floeberg.spark.workers.stores import WorkerStores, worker_stores
@@ -31,7 +32,7 @@ from floeberg.spec.partition_types import partition_type_of
 from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema
 from floeberg.spec.sorting import SortOrder
-from floeberg.spec.types import StructType, TimeType
+from floeberg.spec.types import StructType
 from floeberg.storage.registry import Stores
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class WriterTask:
         try:
             for batch in batches:
                 if batch.num_rows:
-                    writer.write(_with_times(batch, self.schema))
+                    writer.write(from_spark(batch, self.schema))
             files = writer.close()
         except BaseException:
             writer.abort()
@@ -168,12 +169,3 @@ def _collected(frame: DataFrame, work: Work, schema: str, table: LoadedTable) ->
 def _sorted_as(file: DataFile, order: SortOrder) -> DataFile:
     """Rows reach a task sorted by partition and then by the table's order, so each of its files is sorted."""
     return file if order.is_unsorted else structs.replace(file, sort_order_id=order.order_id)
-
-
-def _with_times(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """Times of day come as microseconds in a number, because Spark has no such type by default."""
-    for number, column in enumerate(batch.schema):
-        field = schema.find(column.name, case_sensitive=False)
-        if field is not None and isinstance(field.type, TimeType) and pa.types.is_integer(column.type):
-            batch = batch.set_column(number, column.name, batch.column(number).cast(pa.time64("us")))
-    return batch

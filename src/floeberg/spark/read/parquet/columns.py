@@ -9,7 +9,8 @@ from typing import Any, Final
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from floeberg.spark.host.types import FIELD_ID_KEY, spark_type
+from floeberg.spark.host.exact_types import MICROSECOND, NANOSECOND
+from floeberg.spark.host.types import FIELD_ID_KEY, NS_TYPES, spark_type
 from floeberg.spec.types import (
     UNSET,
     BinaryType,
@@ -65,6 +66,14 @@ class CompiledColumn:
     field: NestedField
     read: st.StructField | None
 
+    def exact(self) -> Any:
+        """The value with its nanoseconds, without a name."""
+        if self.read is None or not isinstance(self.field.type, NS_TYPES):
+            return self.made()
+        raw = own_column(self.read.name)
+        rest = F.pmod(raw, F.lit(1000)).cast("smallint")
+        return F.when(raw.isNotNull(), F.struct(self.made().alias(MICROSECOND), rest.alias(NANOSECOND)))
+
     def text(self) -> str | None:
         """The column as users see it, as SQL, where it is taken as it is; None where it is made, or has a comment. What no
         function gave would keep the reader's own metadata, and the optimizer leaves nothing of this one."""
@@ -94,7 +103,7 @@ def own_column(name: str) -> Any:
 
 def compiled_column(field: NestedField, *, own_name: bool, changed: frozenset[int]) -> CompiledColumn | None:
     """How Parquet is asked for a top-level column, under its own name or a unique one; None where only the Arrow engine
-    can read it. `changed` are the fields that had another type once."""
+    can read it. `changed` are the fields that had another type once, or may have had."""
     if isinstance(field.type, UnknownType):
         return CompiledColumn(field, None)
     kind = _read_type(field, changed)
@@ -114,7 +123,8 @@ def _read_type(field: NestedField, changed: frozenset[int]) -> st.DataType | Non
     converted = _CONVERTED.get(type(field.type))
     if converted is not None:
         # A date that became a timestamp of nanoseconds would be read as a number of days.
-        return None if field.field_id in changed else converted
+        may_be_date = isinstance(field.type, NS_TYPES) and field.field_id in changed
+        return None if may_be_date else converted
     return _nested_type(field.type, changed, depth=0)
 
 
@@ -179,7 +189,8 @@ def _uuid_text(column: Any) -> Any:
 
 def _microseconds(column: Any) -> Any:
     """Nanoseconds cut to the microsecond they are in, also before 1970, in whole numbers."""
-    return F.call_function("div", column - F.pmod(column, F.lit(1000)), F.lit(1000))
+    is_inside = (column < F.lit(0)) & (F.pmod(column, F.lit(1000)) != F.lit(0))
+    return F.call_function("div", column, F.lit(1000)) - F.when(is_inside, F.lit(1)).otherwise(F.lit(0))
 
 
 def read_schema(columns: Sequence[CompiledColumn]) -> st.StructType:

@@ -7,12 +7,15 @@ the struct, and of all within a list: nested columns are read by Spark only if n
 
 Statistics in Parquet leave NaN out, and Spark, to which NaN is greater than any number, skips row groups by them all the
 same: `x > 0` would lose NaN. So a file that has NaN, or may have, is read without filters on that column pushed down.
+
+And Spark cuts literals to the type that a column has in the file: after a promotion from decimal(5,2), `x < 42949673.96`
+would lose every row. Such columns are read without filters pushed down.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -21,9 +24,19 @@ from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.schema import Schema, walk_fields
-from floeberg.spec.types import DoubleType, FloatType, NestedField, StructType
+from floeberg.spec.types import (
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StructType,
+)
 
 NAN_COUNTS: Final = "nan_value_counts"
+_LISTS_CHECKED: Final = (4, 3)
 
 
 def unsafe_ids(metadata: TableMetadata) -> frozenset[int] | None:
@@ -54,12 +67,34 @@ def renamed_ids(metadata: TableMetadata) -> frozenset[int]:
 
 
 def changed_types(metadata: TableMetadata) -> frozenset[int]:
-    """The ids of fields, at any depth, that had another primitive type in some schema of the table."""
+    """The ids of fields, at any depth, that had another primitive type in some schema of the table; all of them when its
+    history of schemas is not whole."""
+    if not _history_is_whole(metadata):
+        return frozenset(field.field_id for schema in metadata.schemas for field, _ in walk_fields(schema.fields))
     types: dict[int, set[str]] = {}
     for schema in metadata.schemas:
         for field, _ in walk_fields(schema.fields):
             types.setdefault(field.field_id, set()).add(_kind(field))
     return frozenset(field_id for field_id, kinds in types.items() if len(kinds) > 1)
+
+
+def wrapped_ids(metadata: TableMetadata, spark: Any) -> frozenset[int]:
+    """The ids of fields for which Spark cuts the literals of pushed filters to the type of an older file: decimals that were
+    promoted, and before 4.3 integers. Literals of other types are not compared with an older file at all."""
+    kinds: dict[int, set[IcebergType]] = {}
+    for schema in metadata.schemas:
+        for field, _ in walk_fields(schema.fields):
+            if isinstance(field.type, (IntegerType, LongType, DecimalType)):
+                kinds.setdefault(field.field_id, set()).add(field.type)
+    promoted = {field_id: known for field_id, known in kinds.items() if len(known) > 1}
+    integers = {field_id for field_id, known in promoted.items() if any(isinstance(each, LongType) for each in known)}
+    return frozenset(promoted.keys() - integers if integers and _checks_lists(spark) else promoted)
+
+
+def _checks_lists(spark: Any) -> bool:
+    """Whether Spark looks at every literal of a list before it pushes the list down: earlier ones look at the first."""
+    major, minor = str(spark.version).split(".")[:2]
+    return (int(major), int(minor)) >= _LISTS_CHECKED
 
 
 def floating_ids(schema: Schema) -> frozenset[int]:

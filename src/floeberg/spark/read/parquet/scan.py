@@ -13,6 +13,7 @@ from pyspark.sql import types as st
 from floeberg.errors import DataFileCorrupt
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.read.parquet.columns import OWN_PREFIX
 from floeberg.spark.read.parquet.file_facts import FileKeys, with_facts
 from floeberg.spark.read.parquet.paths import given_location, metadata_file_path, spark_path
@@ -26,8 +27,9 @@ _GENERATED_INDEX: Final = st.StructField("_tmp_metadata_row_index", st.LongType(
 """A column of this name is the row's position: Spark's reader makes it, as it does for `_metadata.row_index`. Asked for by
 name, it is not first put into a struct for each row."""
 
-_FIELD_IDS: Final = "spark.sql.parquet.fieldId.read.enabled"
-_IGNORE_MISSING_IDS: Final = "spark.sql.parquet.fieldId.read.ignoreMissing"
+_FORMAT: Final = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
+"""The reader by its class: what `parquet` means depends on spark.sql.sources.useV1SourceList, which may change before the frame
+is used. The other reader has no `_metadata`."""
 _LISTING_THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _DEFAULT_THRESHOLD: Final = 32
 _NEVER_IN_A_JOB: Final = str(2**31 - 1)
@@ -39,9 +41,11 @@ _READ_OPTIONS: Final = {
     "mergeSchema": "false",
     "recursiveFileLookup": "true",
     "parquet.filter.dictionary.enabled": "false",
+    "parquet.filter.record-level.enabled": "false",
 }
 """A folder named `a=1` is no column here, a missing file no empty one, and dates are those of the calendar in use. Parquet
-looks for 0.0 in the dictionary of a row group where Spark takes -0.0 for the same."""
+looks for 0.0 in the dictionary of a row group, and in single records where Spark asks it to
+(spark.sql.parquet.recordLevelFilter.enabled), where Spark takes -0.0 for the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ def parquet_frame(
     generated = bool(facts) and row_index
     with _listing(spark, len(paths) if local else 0):
         read = st.StructType([*schema.fields, _GENERATED_INDEX]) if generated else schema
-        frame = spark.read.schema(read).options(**_READ_OPTIONS).parquet(*paths)
+        frame = spark.read.schema(read).options(**_read_options(schema)).format(_FORMAT).load(paths)
         listed = frame.inputFiles()
     keys = _checked_keys(tasks, listed)
     others = []
@@ -83,13 +87,16 @@ def parquet_frame(
     return with_facts(spark, frame, keys, [placed.task.data_file.file_path for placed in tasks], facts, others)
 
 
-def ensure_field_ids(spark: Any) -> None:
-    """Makes Spark match Parquet columns by field id, without which another column's values would come back. Asked whenever
-    a frame is made, because a session's settings can change at any time."""
-    if spark.conf.get(_FIELD_IDS, "false") != "true":
-        spark.conf.set(_FIELD_IDS, "true")
-    if spark.conf.get(_IGNORE_MISSING_IDS, "false") != "false":
-        spark.conf.set(_IGNORE_MISSING_IDS, "false")
+def _read_options(schema: st.StructType) -> dict[str, str]:
+    """A Bloom filter does not know -0.0 for 0.0 either, and there are none for single columns: it is one for all."""
+    has_zeros = any(_is_floating(field.dataType) for field in schema.fields if not field.name.startswith(OWN_PREFIX))
+    return _READ_OPTIONS | {"parquet.filter.bloom.enabled": "false"} if has_zeros else _READ_OPTIONS
+
+
+def _is_floating(data_type: st.DataType) -> bool:
+    if isinstance(data_type, st.StructType):
+        return any(_is_floating(field.dataType) for field in data_type.fields)
+    return isinstance(data_type, (st.FloatType, st.DoubleType))
 
 
 def _listing(spark: Any, files: int) -> AbstractContextManager[None]:

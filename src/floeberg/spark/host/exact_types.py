@@ -1,0 +1,44 @@
+"""Types that carry through Spark what its own types would cut: a timestamp of nanoseconds as its microsecond and the rest.
+
+Users see the microseconds alone. Rows that a statement copies or changes travel in this form, so that what it does not assign
+keeps its value.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import types as st
+
+from floeberg.spark.host.types import has_nanoseconds, nullable, spark_type
+from floeberg.spec.types import IcebergType, ListType, MapType, NestedField, StructType
+
+MICROSECOND: Final = "microsecond"
+NANOSECOND: Final = "nanosecond"
+"""The fields of the form: a timestamp of Spark's, and the nanoseconds (0 to 999) after it."""
+_EXACT_PREFIX: Final = "__floeberg_exact_"
+
+
+def exact_name(field: NestedField) -> str:
+    """The name of the column that has a top-level column's exact values, beside what users see of it."""
+    return f"{_EXACT_PREFIX}{field.field_id}" if has_nanoseconds(field.type) else field.name
+
+
+def exact_type(data_type: IcebergType) -> st.DataType:
+    """The type in which values travel whole: that which users see, unless it cuts them."""
+    if not has_nanoseconds(data_type):
+        return spark_type(data_type)
+    if isinstance(data_type, StructType):
+        members = [st.StructField(member.name, exact_type(member.type), True) for member in data_type.members]
+        return st.StructType(members)
+    if isinstance(data_type, ListType):
+        return st.ArrayType(exact_type(data_type.element_type), True)
+    if isinstance(data_type, MapType):
+        return st.MapType(exact_type(data_type.key_type), exact_type(data_type.value_type), True)
+    whole = st.StructField(MICROSECOND, spark_type(data_type), True)
+    return st.StructType([whole, st.StructField(NANOSECOND, st.ShortType(), True)])
+
+
+def exact_frame_schema(fields: tuple[NestedField, ...]) -> st.StructType:
+    """The schema of a DataFrame that has these columns in their exact form; everything is nullable."""
+    return st.StructType([st.StructField(field.name, nullable(exact_type(field.type)), True) for field in fields])
