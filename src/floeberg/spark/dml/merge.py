@@ -22,6 +22,7 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.sql.dml_statements import Merge, MergeClause
 from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.sql.references import double_braces
+from floeberg.spark.write.store_assignment import store_rules
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class _TextMerge(MergeRun[MergeClause]):
             self._source_type,
             self._source_alias,
             target.name,
-            target.ansi,
+            store_rules(target.spark, by_name=True),
             evolves=statement.schema_evolution,
         )
 

@@ -10,7 +10,7 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.sql.cursor import Cursor
 from floeberg.spark.sql.names import TableIdentifier
-from floeberg.spark.sql.references import Rewrite, apply_rewrites, double_braces, find_references
+from floeberg.spark.sql.references import Rewrite, apply_rewrites, find_references
 from floeberg.spark.sql.statements import Span
 
 if TYPE_CHECKING:
@@ -83,9 +83,3 @@ class StatementText:
             return {f"{_PARAMETER}{number}": value for number, value in enumerate(given)} or None
         assert given is None or isinstance(given, Mapping)
         return given
-
-
-def literal_name(name: str) -> str:
-    """A name as text between quotes, in a template."""
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
-    return double_braces(f"'{escaped}'")

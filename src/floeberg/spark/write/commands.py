@@ -117,6 +117,7 @@ def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | Non
             by_name=write.by_name,
             case_sensitive=write.case_sensitive,
             given=write.columns,
+            fills=options.merge_schema or options.accepts_any_schema,
         ),
     )
     files = write_data_files(rows, table, stores=write.stores, options=options)
