@@ -10,7 +10,7 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.sql.cursor import Cursor
 from floeberg.spark.sql.names import TableIdentifier
-from floeberg.spark.sql.references import Rewrite, apply_rewrites, find_references
+from floeberg.spark.sql.references import Rewrite, apply_rewrites, double_braces, find_references, single_braces
 from floeberg.spark.sql.statements import Span
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ class StatementText:
     def frame(self, text: str, **frames: Any) -> DataFrame:
         """A query as a DataFrame; `{name}` in it stands for a frame given."""
         execution = self.execution
+        if not frames and not execution.kwargs:
+            # Without frames Spark takes the text as it is, not as a template.
+            text = single_braces(text)
         part = replace(execution, sql=text, args=self._arguments(), kwargs={**execution.kwargs, **frames})
         return query_frame(part, text)
 
@@ -73,6 +76,8 @@ class StatementText:
         inside = [mark for start, mark in self._marks.items() if span.start <= start < span.end]
         # The user's text is a template only when `spark.sql` was given frames for it.
         escape = not self.execution.kwargs
+        if escape:
+            rewrites = [replace(one, text=double_braces(one.text)) for one in rewrites]
         return apply_rewrites(
             self.execution.sql, [*rewrites, *inside], escape_braces=escape, span=(span.start, span.end)
         )

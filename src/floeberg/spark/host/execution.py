@@ -13,6 +13,7 @@ from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession, Resolved
 from floeberg.spark.sql.cursor import Args, Cursor
 from floeberg.spark.sql.names import TableIdentifier
+from floeberg.spark.sql.references import single_braces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +37,10 @@ class Execution:
         return self.session.spark
 
     def resolve(self, identifier: TableIdentifier) -> Resolved:
+        if self.kwargs:
+            # The text is a template, in which names have their braces doubled.
+            path = tuple(single_braces(part) for part in identifier.path)
+            identifier = TableIdentifier(identifier.catalog, path)
         known = self.loaded.get(identifier)
         if known is None:
             known = self.loaded[identifier] = self.session.resolve(identifier)

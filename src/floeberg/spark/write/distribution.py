@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from floeberg.arrow.transforms import transform_array
 from floeberg.arrow.types import arrow_type, iceberg_type
 from floeberg.spark.host.types import spark_type
+from floeberg.spark.sql.lexer import quote_name
 from floeberg.spark.write.options import DistributionMode
 from floeberg.spec.partitioning import PartitionField, PartitionSpec
 from floeberg.spec.schema import Schema
@@ -51,7 +52,7 @@ def distributed(
         staged = staged.repartitionByRange(*by_partition, *sorts)
     if sorts or (names and not fanout):
         staged = staged.sortWithinPartitions(*by_partition, *sorts)
-    return staged.select(*[staged[name] for name in columns]) if names else staged
+    return staged.select(*[staged[quote_name(name)] for name in columns]) if names else staged
 
 
 def _term(frame: DataFrame, schema: Schema, field: PartitionField, present: set[str]) -> Column | None:
@@ -75,7 +76,9 @@ def _source(frame: DataFrame, schema: Schema, source_id: int, present: set[str])
     path = [schema.by_id[step].name for step in schema.path_to(source_id)]
     if path[0] not in present:
         return None, field.type  # every row has the default: nothing to tell apart
-    column = frame[path[0]] if len(path) == 1 else F.col(".".join(f"`{part}`" for part in path))
+    column = frame[quote_name(path[0])]
+    for part in path[1:]:
+        column = column.getField(part)
     return column, field.type
 
 
