@@ -37,7 +37,7 @@ def _value(execution: Execution, schema: Schema, name: str, span: Span) -> str:
     if text.strip().upper() == _NULL or field is None or not isinstance(field.type, _WRITTEN):
         return _NULL if text.strip().upper() == _NULL else text
     wanted = type_text(spark_type(field.type))
-    value = execution.value(text, start=span.start, within=f"CAST(CAST({{}} AS {wanted}) AS STRING)")
+    value = execution.value(text, within=f"CAST(CAST({{}} AS {wanted}) AS STRING)")
     return _NULL if value is None else _literal(field.type, str(value))
 
 

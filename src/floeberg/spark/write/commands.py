@@ -63,9 +63,8 @@ def overwrite(frame: DataFrame, write: Write, *, where: Expression = TRUE) -> Co
     condition must select whole files, as partitions do."""
 
     def operation(files: list[DataFile], target: Target, view: ReadView | None) -> Operation:
-        return Overwrite(
-            added=files, row_filter=where, view=view, added_must_match_filter=where is not TRUE, target=target
-        )
+        # Rows outside the condition are taken, as the reference takes them.
+        return Overwrite(added=files, row_filter=where, view=view, target=target)
 
     return _run(frame, write, operation)
 
