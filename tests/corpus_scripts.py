@@ -36,6 +36,7 @@ class Step:
         """Whether the rows are those of the script."""
         if self.expected is None:
             return True
+        rows = [row.strip() for row in rows]
         start = self.statement.lstrip().upper()
         if "ORDER BY" in start or start.startswith(("SHOW COLUMNS", "DESCRIBE", "CALL")):
             return tuple(rows) == self.expected

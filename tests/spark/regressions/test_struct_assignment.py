@@ -35,9 +35,7 @@ def test_random_nested_values_are_inserted_as_into_a_table_of_spark(session: Any
     session.sql(f"CREATE TABLE {ours} ({columns}) USING iceberg")
     try:
         inserts = [f"INSERT INTO {table} {'BY NAME ' * by_name}{query}" for table in (theirs, ours)]
-        expected, found = (
-            _outcome(session, one, table) for one, table in zip(inserts, (theirs, ours), strict=True)
-        )
+        expected, found = (_outcome(session, one, table) for one, table in zip(inserts, (theirs, ours), strict=True))
         assert found == expected, inserts[1]
         assert expected is not None or faults, inserts[0]
     finally:

@@ -17,7 +17,12 @@ from floeberg.spec.transforms import DayTransform, HourTransform, MonthTransform
 Line = tuple[str, str, str | None]
 RESERVED: Final = ("comment", "location", "provider", "owner", "external", "is_managed_location", "table_type")
 """The properties that Spark shows by themselves and not among the others."""
-_PLURALS: Final = {YearTransform: "years", MonthTransform: "months", DayTransform: "days", HourTransform: "hours"}
+_PLURALS: Final[dict[type[Transform], str]] = {
+    YearTransform: "years",
+    MonthTransform: "months",
+    DayTransform: "days",
+    HourTransform: "hours",
+}
 _SIZES: Final[dict[type[st.DataType], int]] = {
     st.BooleanType: 1, st.IntegerType: 4, st.LongType: 8, st.FloatType: 4, st.DoubleType: 8, st.DateType: 4,
     st.TimestampType: 8, st.TimestampNTZType: 8, st.StringType: 20, st.BinaryType: 100, st.NullType: 1,
