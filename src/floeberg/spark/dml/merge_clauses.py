@@ -21,6 +21,7 @@ from floeberg.spark.dml.assignments import (
 )
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.host.types import spark_type
+from floeberg.spark.write.store_assignment import StoreRules
 from floeberg.sql.queries.references import double_braces
 from floeberg.sql.statements.dml_statements import MergeClause
 from floeberg.sql.text.lexer import quote_name
@@ -35,7 +36,7 @@ class ClauseTexts:
     source: st.StructType
     source_alias: str
     table: str
-    ansi: bool
+    rules: StoreRules
     evolves: bool = False
 
     def decision(self, clauses: Sequence[MergeClause]) -> str:
@@ -73,7 +74,7 @@ class ClauseTexts:
         schema = self.columns.schema
         if clause.action == "delete":
             return [cast_text("NULL", spark_type(field.type)) for field in schema.fields]
-        values = TextValues(self.columns.alias, types_of, self.ansi)
+        values = TextValues(self.columns.alias, types_of, self.rules)
         assigned = checked(self._assigned(clause), values, table=self.table)
         if clause.action == "insert":
             return new_row(schema, assigned, values, table=self.table)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.query.run import query_frame
-from floeberg.sql.queries.references import Rewrite, apply_rewrites, double_braces, find_references
+from floeberg.sql.queries.references import Rewrite, apply_rewrites, double_braces, find_references, single_braces
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import TableIdentifier
@@ -66,6 +66,9 @@ class StatementText:
     def frame(self, text: str, **frames: Any) -> DataFrame:
         """A query as a DataFrame; `{name}` in it stands for a frame given."""
         execution = self.execution
+        if not frames and not execution.kwargs:
+            # Without frames Spark takes the text as it is, not as a template.
+            text = single_braces(text)
         part = replace(execution, sql=text, args=self._arguments(), kwargs={**execution.kwargs, **frames})
         return query_frame(part, text)
 
@@ -73,6 +76,8 @@ class StatementText:
         inside = [mark for start, mark in self._marks.items() if span.start <= start < span.end]
         # The user's text is a template only when `spark.sql` was given frames for it.
         escape = not self.execution.kwargs
+        if escape:
+            rewrites = [replace(one, text=double_braces(one.text)) for one in rewrites]
         return apply_rewrites(
             self.execution.sql, [*rewrites, *inside], escape_braces=escape, span=(span.start, span.end)
         )
@@ -83,9 +88,3 @@ class StatementText:
             return {f"{_PARAMETER}{number}": value for number, value in enumerate(given)} or None
         assert given is None or isinstance(given, Mapping)
         return given
-
-
-def literal_name(name: str) -> str:
-    """A name as text between quotes, in a template."""
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
-    return double_braces(f"'{escaped}'")

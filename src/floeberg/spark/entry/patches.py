@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from floeberg.errors import InvalidInput
 from floeberg.spark.entry import catalog_lookups, reader, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.originals import ORIGINALS, original
@@ -17,6 +19,7 @@ from floeberg.spark.host.session import AttachedSession, FrameView, session_of
 from floeberg.spark.read.frame_registry import scan_of
 from floeberg.spark.read.named_tables import ORIGIN, named_frame
 from floeberg.spark.read.prune_frames import filtered
+from floeberg.sql.queries.references import double_braces, find_references
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import GLOBAL_VIEWS
 
@@ -136,11 +139,27 @@ def _merge_into(self: Any, table: str, condition: Any) -> Any:
 
 
 def _filter(self: Any, condition: Any) -> Any:
-    if scan_of(self) is None or session_of(self.sparkSession) is None:
+    session = session_of(self.sparkSession)
+    if session is not None and isinstance(condition, str) and _reads_ours(session, condition):
+        text = f"SELECT * FROM {{floeberg_frame}} WHERE {double_braces(condition)}"
+        return run_sql(session, text, kwargs={"floeberg_frame": self})
+    if session is None or scan_of(self) is None:
         return original(self, "filter")(condition)
     return filtered(self, condition, lambda frame, one: original(frame, "filter")(one))
 
 
+def _reads_ours(session: AttachedSession, condition: str) -> bool:
+    """Whether a condition has a subquery over tables of ours."""
+    names = session.names()
+    if _SUBQUERY.search(condition) is None or not names.may_mention(condition):
+        return False
+    try:
+        return bool(find_references(f"SELECT 1 WHERE {condition}", names))
+    except InvalidInput:
+        return False  # Spark says what is wrong with it
+
+
+_SUBQUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)
 _VIEW_METHODS: Final = (
     "createTempView",
     "createOrReplaceTempView",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -19,12 +19,14 @@ from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.commands import append, overwrite, overwrite_matching, overwrite_partitions
 from floeberg.spec.partition_terms import PartitionTerm, parse_partition_term
 from floeberg.sql.text.cursor import parse_parts
+from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _COLUMN: Final = re.compile(r"Column<'(.*)'>", re.DOTALL)
+_TRANSFORM: Final = re.compile(r"(\w+\((?:\d+, )?)(.*)\)", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -66,7 +68,8 @@ class TableWriter:
         return self
 
     def partitionedBy(self, col: Any, *cols: Any) -> Self:
-        self._partitioning = tuple(parse_partition_term(_term(one)) for one in (col, *cols))
+        names = self._frame.columns
+        self._partitioning = tuple(parse_partition_term(_term(one, names)) for one in (col, *cols))
         return self
 
     def clusterBy(self, *columns: str) -> Self:
@@ -132,12 +135,16 @@ def _identifier(session: AttachedSession, name: str) -> TableIdentifier | None:
     return found if found is not None and found.catalog else None
 
 
-def _term(column: Any) -> str:
-    """A column or a transform such as `bucket(4, "id")` as text."""
+def _term(column: Any, names: Sequence[str]) -> str:
+    """A column or a transform such as `bucket(4, "id")` as text; a Column shows the names of columns without quotes."""
     if isinstance(column, str):
         return column
     match = _COLUMN.fullmatch(str(column))
-    return match[1] if match else str(column)
+    text = match[1] if match else str(column)
+    if text in names:
+        return quote_name(text)
+    call = _TRANSFORM.fullmatch(text)
+    return f"{call[1]}{quote_name(call[2])})" if call is not None and call[2] in names else text
 
 
 # DataFrameWriter
@@ -253,7 +260,7 @@ def save_table(record: WriteRecord, identifier: TableIdentifier) -> None:
         return
     new = NewTable(
         schema=iceberg_schema_of(record.frame.schema),
-        partitioning=tuple(parse_partition_term(f"`{one}`") for one in record.partitioning),
+        partitioning=tuple(parse_partition_term(quote_name(one)) for one in record.partitioning),
         properties={
             key: value for key, value in record.options.items() if key.startswith(("write.", "format-version"))
         },

@@ -11,6 +11,7 @@ from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
 from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession, Resolved
+from floeberg.sql.queries.references import single_braces
 from floeberg.sql.text.cursor import Args, Cursor
 from floeberg.sql.text.names import TableIdentifier
 
@@ -36,6 +37,10 @@ class Execution:
         return self.session.spark
 
     def resolve(self, identifier: TableIdentifier) -> Resolved:
+        if self.kwargs:
+            # The text is a template, in which names have their braces doubled.
+            path = tuple(single_braces(part) for part in identifier.path)
+            identifier = TableIdentifier(identifier.catalog, path)
         known = self.loaded.get(identifier)
         if known is None:
             known = self.loaded[identifier] = self.session.resolve(identifier)

@@ -107,6 +107,8 @@ class SessionState:
     """Decoded manifests, which never change."""
 
 
+_FILE_SOURCES: Final = frozenset({"parquet", "orc", "avro", "json", "csv", "text", "xml", "binaryfile"})
+"""What stands before a path in FROM: `parquet.`/some/folder``."""
 _STATES: Final[dict[str, SessionState]] = {}
 _GLOBAL_VIEWS: Final[dict[str, dict[str, TextView]]] = {}
 """The shared views by application."""
@@ -284,12 +286,24 @@ class _Foreign:
             if parts[0].lower() in {name.lower() for name in temporary_views(self._session.spark)}:
                 return True
         first = parts[0].lower() if len(parts) > 1 else ""
+        if len(parts) == 2 and first in _FILE_SOURCES and self._session.stands_in_ours and not self._creates:
+            return not self._in_current_catalog(parts)
         in_session_catalog = first == SESSION_CATALOG or (
             first not in {name.lower() for name in state.catalogs} and state.current_catalog == SESSION_CATALOG
         )
         if not in_session_catalog or SESSION_CATALOG not in state.catalogs or self._creates:
             return False
         return not self._is_ours(parts[1:] if first == SESSION_CATALOG else parts)
+
+    def _in_current_catalog(self, parts: tuple[str, ...]) -> bool:
+        """Whether `parquet.x` is a table after all, and not files by their path."""
+        if self._session.state.current_catalog == SESSION_CATALOG:
+            return self._is_ours(parts)
+        try:
+            self._session.resolve(TableIdentifier(self._session.state.current_catalog, parts))
+        except (NotFound, InvalidInput, UnsupportedFeature):
+            return False
+        return True
 
     def _is_ours(self, path: tuple[str, ...]) -> bool:
         """Whether the session catalog of ours has it; Spark's own tables are there as well."""

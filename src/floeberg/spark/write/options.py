@@ -45,6 +45,8 @@ class WriteOptions:
     fanout: bool = False
     spec_id: int
     merge_schema: bool = False
+    accepts_any_schema: bool = False
+    """Whether structs may lack fields, as the reference allows for tables with `write.spark.accept-any-schema`."""
     overwrite_mode: str | None = None
     isolation: IsolationLevel | None = None
     validate_from_snapshot_id: int | None = None
@@ -83,6 +85,7 @@ def write_options(metadata: TableMetadata, options: Mapping[str, str], *, branch
         fanout=given.get("fanout-enabled", properties.get("write.spark.fanout.enabled", "false")).lower() == "true",
         spec_id=metadata.default_spec_id if spec_id is None else spec_id,
         merge_schema="true" in (given.get("mergeschema", "").lower(), given.get("merge-schema", "").lower()),
+        accepts_any_schema=properties.get("write.spark.accept-any-schema", "false").lower() == "true",
         overwrite_mode=given.get("overwrite-mode"),
         isolation=None if "isolation-level" not in given else _isolation(given["isolation-level"]),
         validate_from_snapshot_id=_number(given, "validate-from-snapshot-id"),
