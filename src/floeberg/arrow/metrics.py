@@ -76,7 +76,12 @@ class _Column:
             self._bound(array)
 
     def _bound(self, array: pa.Array) -> None:
-        lower, upper = self._least_and_greatest(array)
+        try:
+            lower, upper = self._least_and_greatest(array)
+        except UnicodeDecodeError:
+            # Engines such as Spark store bytes that are no UTF-8 in strings; a bound must be UTF-8, so there is none.
+            self.ordered, self.lower, self.upper = False, None, None
+            return
         if lower is not None:
             self.lower = lower if self.lower is None else min(self.lower, lower)
             self.upper = upper if self.upper is None else max(self.upper, upper)

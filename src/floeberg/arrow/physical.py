@@ -101,7 +101,12 @@ def physical_values(array: pa.Array, data_type: IcebergType) -> list[Any]:
         return list(array.view(pa.int32()).to_pylist())
     if isinstance(data_type, _INT64_TYPES):
         return list(array.view(pa.int64()).to_pylist())
-    return list(array.to_pylist())
+    try:
+        return list(array.to_pylist())
+    except UnicodeDecodeError:
+        raise InvalidInput(
+            "a string that is not UTF-8 cannot be a partition value; partition by another column, or write it as binary"
+        ) from None
 
 
 def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:

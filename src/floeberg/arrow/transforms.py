@@ -121,7 +121,10 @@ def _truncate(width: int, source_type: IcebergType, array: Any) -> Any:
     if isinstance(source_type, DecimalType):
         return _truncate_decimal(width, source_type, array)
     if isinstance(source_type, StringType):
-        return pc.utf8_slice_codeunits(_without_views(array), 0, width).cast(array.type)
+        try:
+            return pc.utf8_slice_codeunits(_without_views(array), 0, width).cast(array.type)
+        except pa.ArrowInvalid as error:
+            raise InvalidInput(f"a string that is not UTF-8 has no truncate[{width}]: {error}") from error
     return pc.binary_slice(_without_views(array), 0, width).cast(array.type)
 
 

@@ -67,22 +67,13 @@ class CreateRef:
             begun, snapshot_id = [*empty], _added_id(empty)
         else:
             base.snapshot(snapshot_id)
-        kept = self.retention
-        if kept is None and existing is not None:
-            return [SetSnapshotRef(self.name, replace(existing, snapshot_id=snapshot_id))]
-        kept = kept or Retention()
+        kept = self.retention or Retention()
         if self.type is RefType.TAG and (
             kept.min_snapshots_to_keep is not None or kept.max_snapshot_age_ms is not None
         ):
             raise InvalidInput(f"table {workspace.identifier}: a tag keeps one snapshot; only RETAIN applies to it")
-        ref = SnapshotRef(
-            snapshot_id=snapshot_id,
-            type=self.type,
-            min_snapshots_to_keep=kept.min_snapshots_to_keep,
-            max_snapshot_age_ms=kept.max_snapshot_age_ms,
-            max_ref_age_ms=kept.max_ref_age_ms,
-        )
-        return [*begun, SetSnapshotRef(self.name, ref)]
+        ref = _retained(existing or SnapshotRef(snapshot_id=snapshot_id, type=self.type), kept)
+        return [*begun, SetSnapshotRef(self.name, replace(ref, snapshot_id=snapshot_id))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,16 +100,21 @@ class SetRetention:
         existing = base.refs.get(self.name)
         if existing is None:
             raise _no_ref(workspace, self.name)
-        changes = {
-            key: value
-            for key, value in (
-                ("min_snapshots_to_keep", self.retention.min_snapshots_to_keep),
-                ("max_snapshot_age_ms", self.retention.max_snapshot_age_ms),
-                ("max_ref_age_ms", self.retention.max_ref_age_ms),
-            )
-            if value is not None
-        }
-        return [SetSnapshotRef(self.name, replace(existing, **changes))]  # type: ignore[arg-type]
+        return [SetSnapshotRef(self.name, _retained(existing, self.retention))]
+
+
+def _retained(ref: SnapshotRef, retention: Retention) -> SnapshotRef:
+    """The reference with what the retention says; what it does not mention stays."""
+    changes = {
+        key: value
+        for key, value in (
+            ("min_snapshots_to_keep", retention.min_snapshots_to_keep),
+            ("max_snapshot_age_ms", retention.max_snapshot_age_ms),
+            ("max_ref_age_ms", retention.max_ref_age_ms),
+        )
+        if value is not None
+    }
+    return replace(ref, **changes)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

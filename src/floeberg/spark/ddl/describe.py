@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from floeberg.catalogs.base import LoadedView
 from floeberg.catalogs.view_changes import view_query
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.spark.ddl.table_details import detail_lines, term_text
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import rows
 from floeberg.spark.host.session import Resolved
@@ -73,7 +74,11 @@ def _column_line(schema: Schema, name: str) -> Line:
 
 
 def _describe_column(execution: Execution, schema: Schema, path: tuple[str, ...]) -> DataFrame:
-    field = schema.find(".".join(path), case_sensitive=False)
+    if len(path) > 1:
+        raise UnsupportedFeature(
+            f"DESCRIBE shows whole columns, not the nested field {'.'.join(path)}; describe {path[0]}"
+        )
+    field = schema.find(path[0], case_sensitive=False)
     if field is None:
         raise InvalidInput(f"column {'.'.join(path)!r} does not exist")
     lines = [
@@ -96,8 +101,7 @@ def _partitioning(metadata: TableMetadata) -> list[Line]:
         return header + [_column_line(schema, name) for name in named]
     lines: list[Line] = [("", "", ""), ("# Partitioning", "", "")]
     for number, field in enumerate(fields):
-        term = PartitionTerm(field.transform, schema.names.get(field.source_ids[0], "?"))
-        lines.append((f"Part {number}", str(term), ""))
+        lines.append((f"Part {number}", term_text(field.transform, schema, field.source_ids[0]), ""))
     return lines
 
 
@@ -126,23 +130,8 @@ def _metadata_columns(metadata: TableMetadata) -> list[Line]:
 
 
 def _details(resolved: Resolved, identifier: TableIdentifier) -> list[Line]:
-    metadata = _metadata(resolved)
-    properties = table_properties(resolved)
-    shown = ",".join(f"{key}={value}" for key, value in sorted(properties.items()) if key != "comment")
-    lines: list[Line] = [
-        ("", "", ""),
-        ("# Detailed Table Information", "", ""),
-        ("Name", str(identifier), ""),
-        ("Type", "MANAGED", ""),
-    ]
-    if "comment" in properties:
-        lines.append(("Comment", properties["comment"], ""))
-    return [
-        *lines,
-        ("Location", metadata.location, ""),
-        ("Provider", "iceberg", ""),
-        ("Table Properties", f"[{shown}]", ""),
-    ]
+    lines = detail_lines(str(identifier), _metadata(resolved), table_properties(resolved))
+    return [("", "", ""), ("# Detailed Table Information", "", ""), *lines]
 
 
 def _view_details(execution: Execution, identifier: TableIdentifier, view: LoadedView) -> list[Line]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import types as st
+
 from floeberg.catalogs.base import LoadedView
 from floeberg.errors import InvalidInput
 from floeberg.inspect.partitions import partitions_table
 from floeberg.inspect.source import Source
 from floeberg.spark.ddl.describe import table_properties, view_properties
 from floeberg.spark.ddl.namespaces import listed_tables, listed_views, namespace_or_current
+from floeberg.spark.ddl.table_details import detail_lines, shown_properties, term_text
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import like, rows
 from floeberg.spark.host.session import Resolved
+from floeberg.spark.host.types import spark_field
 from floeberg.spark.host.views import temporary_views
-from floeberg.spec.partition_terms import PartitionTerm
 from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema
 from floeberg.sql.ddl.types import schema_to_ddl
@@ -30,7 +33,7 @@ from floeberg.sql.statements.session_statements import (
 )
 from floeberg.sql.statements.statements import Pairs
 from floeberg.sql.text.lexer import quote_name, quote_string
-from floeberg.sql.text.names import SESSION_CATALOG, display_name
+from floeberg.sql.text.names import SESSION_CATALOG, TableIdentifier, display_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,7 +74,8 @@ def show_tables(execution: Execution, statement: ShowTables) -> DataFrame:
     names = like(statement.pattern, listed_tables(execution, found))
     columns = "namespace STRING NOT NULL, tableName STRING NOT NULL, isTemporary BOOLEAN NOT NULL"
     if statement.kind == "extended":
-        extended = [(namespace, name, False, _information(found.catalog, namespace, name)) for name in names]
+        identifiers = [TableIdentifier(found.catalog, (*found.path, name)) for name in names]
+        extended = [(namespace, one.name, False, _information(execution.resolve(one))) for one in identifiers]
         return rows(execution.spark, f"{columns}, information STRING NOT NULL", extended)
     shown = [(namespace, name, False) for name in names]
     if found.catalog == SESSION_CATALOG:
@@ -86,8 +90,16 @@ def _temporary_views(execution: Execution, pattern: str | None) -> list[tuple[st
     return [("", name, True) for name in like(pattern, temporary_views(execution.spark))]
 
 
-def _information(catalog: str, namespace: str, name: str) -> str:
-    return f"Catalog: {catalog}\nNamespace: {namespace}\nTable: {name}\nType: MANAGED\nProvider: iceberg\n"
+def _information(resolved: Resolved) -> str:
+    assert resolved.table is not None
+    identifier, metadata = resolved.identifier, resolved.table.state.metadata
+    place = (
+        f"Catalog: {identifier.catalog}\nNamespace: {display_name(identifier.namespace)}\nTable: {identifier.name}\n"
+    )
+    details = detail_lines(str(identifier), metadata, table_properties(resolved))
+    lines = "".join(f"{key}: {value}\n" for key, value, _ in details if key not in ("Name", "Statistics"))
+    schema = st.StructType([spark_field(field) for field in metadata.current_schema.fields])
+    return f"{place}{lines}Schema: {schema.treeString()}\n\n"
 
 
 def show_columns(execution: Execution, statement: ShowColumns) -> DataFrame:
@@ -105,7 +117,7 @@ def show_table_properties(execution: Execution, statement: ShowTableProperties) 
     resolved = execution.resolve(identifier)
     properties = view_properties(resolved.view) if resolved.view else table_properties(resolved)
     if statement.key is None:
-        lines = sorted(properties.items())
+        lines = sorted((properties if resolved.view else shown_properties(properties)).items())
     else:
         missing = f"Table {identifier} does not have property: {statement.key}"
         lines = [(statement.key, properties.get(statement.key, missing))]
@@ -149,21 +161,16 @@ def _create_table_text(name: str, resolved: Resolved) -> str:
     if terms := _partition_terms(metadata.current_schema, metadata.default_spec):
         lines.append(f"PARTITIONED BY ({terms})")
     properties = table_properties(resolved)
-    comment = properties.pop("comment", None)
+    comment = properties.get("comment")
     if comment is not None:
         lines.append(f"COMMENT {quote_string(comment)}")
     lines.append(f"LOCATION {quote_string(metadata.location)}")
-    lines.append(_properties_text(tuple(sorted(properties.items()))))
+    lines.append(_properties_text(tuple(shown_properties(properties).items())))
     return "\n".join(lines) + "\n"
 
 
 def _partition_terms(schema: Schema, spec: PartitionSpec) -> str:
-    found = []
-    for field in spec.fields:
-        path = schema.names.get(field.source_ids[0], "").split(".")
-        column = ".".join(part if part.isidentifier() else quote_name(part) for part in path)
-        found.append(str(PartitionTerm(field.transform, column)))
-    return ", ".join(found)
+    return ", ".join(term_text(field.transform, schema, field.source_ids[0]) for field in spec.fields)
 
 
 def _properties_text(pairs: Pairs) -> str:

@@ -11,13 +11,12 @@ from typing import Final, Generic, Protocol, TypeVar
 from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.dml.statement_text import literal_name
 from floeberg.spark.host.exact_types import exact_name
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import spark_type
-from floeberg.spark.write.align import assignment_problem
 from floeberg.spark.write.exact_values import exact_text, refuse_cut_default
-from floeberg.spark.write.store_guard import guarded_text, unguarded_problem
+from floeberg.spark.write.store_assignment import StoreRules, assignment_problem
+from floeberg.spark.write.store_cast import stored_text
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import UNSET, IcebergType, NestedField, StructType, TimeType
 from floeberg.sql.ddl.default_values import literal_text
@@ -39,7 +38,8 @@ class Values(Protocol[V]):
     """How values of one kind are made and looked at."""
 
     @property
-    def ansi(self) -> bool: ...
+    def rules(self) -> StoreRules:
+        """How values are stored."""
 
     def types(self, values: Sequence[V]) -> Sequence[st.DataType]:
         """Their types where they stand."""
@@ -65,13 +65,11 @@ class TextValues:
 
     alias: str
     types: TypesOf
-    ansi: bool
+    rules: StoreRules
 
     def stored(self, value: str, given: st.DataType, wanted: st.DataType) -> str:
-        if self.ansi:
-            return cast_text(value, wanted)
         mark = "floeberg_assigned_value"  # the value is part of a template already, what is put around it is not
-        return double_braces(guarded_text(mark, given, wanted)).replace(mark, value)
+        return double_braces(stored_text(mark, given, wanted, self.rules)).replace(mark, value)
 
     def constant(self, text: str, wanted: st.DataType) -> str:
         return cast_text(double_braces(text), wanted)
@@ -80,7 +78,7 @@ class TextValues:
         return double_braces(".".join(quote_name(part) for part in (self.alias, *path)))
 
     def struct(self, members: Sequence[tuple[str, str]]) -> str:
-        return f"named_struct({', '.join(f'{literal_name(name)}, {value}' for name, value in members)})"
+        return f"struct({', '.join(f'{value} AS {double_braces(quote_name(name))}' for name, value in members)})"
 
     def exact(self, value: str, data_type: IcebergType) -> str:
         mark = "floeberg_assigned_value"
@@ -188,9 +186,7 @@ def checked(assigned: Sequence[Assigned[V]], values: Values[V], *, table: str) -
             )
             continue
         given, wanted = next(types), spark_type(each.field.type)
-        problem = assignment_problem(given, wanted, path=name)
-        if problem is None and not values.ansi:
-            problem = unguarded_problem(given, wanted, path=name)
+        problem = assignment_problem(given, wanted, values.rules, path=name)
         if problem is None and each.field.required and isinstance(given, st.NullType):
             problem = f"column {name!r} is required and cannot be set to null"
         if problem is not None:

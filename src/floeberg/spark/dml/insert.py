@@ -12,6 +12,7 @@ from floeberg.commit.commit import commit_operations
 from floeberg.commit.overwrite import Overwrite
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
+from floeberg.spark.dml.static_partitions import static_condition, static_values
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
@@ -33,7 +34,7 @@ from floeberg.sql.statements.dml_statements import Insert
 from floeberg.sql.statements.insert_defaults import find_defaults, query_text
 from floeberg.sql.statements.statements import TruncateTable
 from floeberg.sql.text.cursor import Cursor
-from floeberg.sql.text.lexer import Span, quote_name
+from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import TableIdentifier
 from floeberg.sql.text.parameters import with_literals
 
@@ -50,22 +51,20 @@ class CoercionRules(TypedDict):
     timestamp_ntz: bool
 
 
-Partition = tuple[tuple[str, Span | None], ...]
-
-
 def insert(execution: Execution, statement: Insert) -> DataFrame:
     if statement.if_not_exists:
         raise UnsupportedFeature("INSERT … IF NOT EXISTS is for Hive partitions; leave the words out")
     resolved = target_table(execution.session, execution.session.table_identifier(statement.table.parts))
     assert resolved.table is not None
     schema = resolved.table.state.metadata.current_schema
-    static = {name: value for name, value in statement.partition if value is not None}
+    static = static_values(execution, schema, statement.partition)
     names = _target_names(schema, statement, static)
     frame = _frame(execution, statement, schema, names)
     by_name = statement.by_name
     columns: list[str] | None = None if by_name or not statement.columns else names
     if static:
-        frame, by_name, columns = _with_static(execution, frame, names, static), True, None
+        columns = None if by_name else [*names, *static]
+        frame = _with_static(frame, columns, static)
     options = dict(statement.options)
     if statement.schema_evolution:
         options.setdefault("mergeSchema", "true")
@@ -77,7 +76,7 @@ def insert(execution: Execution, statement: Insert) -> DataFrame:
     elif overwrites_partitions(execution.session, options):
         overwrite_partitions(frame, write)
     else:
-        overwrite(frame, write, where=_static_condition(execution, resolved, statement.partition))
+        overwrite(frame, write, where=_static_condition(execution, resolved, static))
     return nothing(execution.spark)
 
 
@@ -120,7 +119,7 @@ def prepared_write(
     )
 
 
-def _target_names(schema: Schema, statement: Insert, static: Mapping[str, Span]) -> list[str]:
+def _target_names(schema: Schema, statement: Insert, static: Mapping[str, str]) -> list[str]:
     if statement.columns:
         return [".".join(path) for path in statement.columns]
     fixed = {name.lower() for name in static}
@@ -164,16 +163,16 @@ def _default(schema: Schema, names: list[str], ordinal: int, *, table: str) -> s
     return literal_text(field.type, field.write_default)
 
 
-def _with_static(execution: Execution, frame: DataFrame, names: list[str], static: Mapping[str, Span]) -> DataFrame:
-    if len(frame.columns) != len(names):
+def _with_static(frame: DataFrame, columns: list[str] | None, static: Mapping[str, str]) -> DataFrame:
+    """The query's columns, then those of PARTITION."""
+    if columns is not None and len(frame.columns) + len(static) != len(columns):
+        names = columns[: -len(static)]
         raise InvalidInput(
             f"the query gives {len(frame.columns)} columns; without those of PARTITION the table takes {len(names)}: "
             f"{', '.join(names)}"
         )
-    frame = frame.toDF(*names)
-    for name, value in static.items():
-        frame = frame.withColumn(name, F.expr(_constant(execution, value)))
-    return frame
+    values = [F.expr(value).alias(name) for name, value in static.items()]
+    return frame.select("*", *values)
 
 
 def overwrites_partitions(session: AttachedSession, options: Mapping[str, str]) -> bool:
@@ -184,16 +183,8 @@ def overwrites_partitions(session: AttachedSession, options: Mapping[str, str]) 
     return session.setting("spark.sql.sources.partitionOverwriteMode", "STATIC").lower() == "dynamic"
 
 
-def _static_condition(execution: Execution, resolved: Resolved, partition: Partition) -> Expression:
-    given = [(name, value) for name, value in partition if value is not None]
-    if not given:
-        return TRUE
-    text = " AND ".join(_equals(name, _constant(execution, value)) for name, value in given)
-    return exact_condition(execution.session, resolved, text)
-
-
-def _equals(name: str, value: str) -> str:
-    return f"{quote_name(name)} IS NULL" if value.strip().upper() == "NULL" else f"{quote_name(name)} = {value}"
+def _static_condition(execution: Execution, resolved: Resolved, static: dict[str, str]) -> Expression:
+    return exact_condition(execution.session, resolved, static_condition(static)) if static else TRUE
 
 
 def _condition(execution: Execution, resolved: Resolved, span: Span) -> Expression:
@@ -251,7 +242,8 @@ def column_condition(session: AttachedSession, resolved: Resolved, condition: ob
 def truncate_table(execution: Execution, statement: TruncateTable) -> DataFrame:
     resolved = target_table(execution.session, execution.session.table_identifier(statement.table.parts))
     assert resolved.table is not None
-    where = _static_condition(execution, resolved, statement.partition)
+    schema = resolved.table.state.metadata.current_schema
+    where = _static_condition(execution, resolved, static_values(execution, schema, statement.partition))
     place = destination(execution.spark, resolved.table.state.metadata, selector=resolved.selector)
     given = write_options(resolved.table.state.metadata, session_write_options(execution.spark.conf.getAll, {}))
     operations = [*place.first, Overwrite(row_filter=where, target=place.target(dict(given.summary)))]

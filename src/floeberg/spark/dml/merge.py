@@ -19,6 +19,7 @@ from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.write.store_assignment import store_rules
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.sql.queries.references import double_braces
 from floeberg.sql.statements.dml_statements import Merge, MergeClause
@@ -69,7 +70,7 @@ class _TextMerge(MergeRun[MergeClause]):
             self._source_type,
             self._source_alias,
             target.name,
-            target.ansi,
+            store_rules(target.spark, by_name=True),
             evolves=statement.schema_evolution,
         )
 

@@ -23,6 +23,7 @@ from floeberg.spark.dml.assignments import (
 )
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.host.exact_types import exact_type
+from floeberg.spark.write.store_assignment import StoreRules
 from floeberg.sql.queries.references import double_braces
 from floeberg.sql.statements.dml_statements import MergeClause
 from floeberg.sql.text.lexer import quote_name
@@ -37,7 +38,7 @@ class ClauseTexts:
     source: st.StructType
     source_alias: str
     table: str
-    ansi: bool
+    rules: StoreRules
     evolves: bool = False
 
     def decision(self, clauses: Sequence[MergeClause]) -> str:
@@ -75,7 +76,7 @@ class ClauseTexts:
         schema = self.columns.schema
         if clause.action == "delete":
             return [cast_text("NULL", exact_type(field.type)) for field in schema.fields]
-        values = TextValues(self.columns.alias, types_of, self.ansi)
+        values = TextValues(self.columns.alias, types_of, self.rules)
         assigned = checked(self._assigned(clause), values, table=self.table)
         if clause.action == "insert":
             return new_row(schema, assigned, values, table=self.table)

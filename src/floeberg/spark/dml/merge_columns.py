@@ -26,8 +26,10 @@ from floeberg.spark.host.exact_types import exact_type
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.type_text import type_text
+from floeberg.spark.host.types import nullable
 from floeberg.spark.write.exact_values import exact_column
-from floeberg.spark.write.store_guard import guarded_column
+from floeberg.spark.write.store_assignment import StoreRules, store_rules
+from floeberg.spark.write.store_cast import stored_column
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.spec.types import IcebergType
 from floeberg.sql.text.lexer import quote_name
@@ -89,17 +91,14 @@ class _ColumnValues:
     target: ChangedTable
     frame: DataFrame
     own_rows: DataFrame | None
-
-    @property
-    def ansi(self) -> bool:
-        return self.target.ansi
+    rules: StoreRules
 
     def types(self, values: Sequence[Column]) -> Sequence[st.DataType]:
         chosen = self.frame.select(*(value.alias(f"v{number}") for number, value in enumerate(values)))
         return value_types(self.target, chosen)
 
     def stored(self, value: Column, given: st.DataType, wanted: st.DataType) -> Column:
-        return value.cast(wanted) if self.ansi else guarded_column(value, given, wanted)
+        return stored_column(value, given, wanted, self.rules)
 
     def constant(self, text: str, wanted: st.DataType) -> Column:
         return F.expr(f"CAST({text} AS {type_text(wanted)})")
@@ -131,6 +130,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
     ) -> None:
         self._condition = condition
         self._evolves = evolves
+        self._rules = store_rules(target.spark, by_name=True)
         super().__init__(target, source, Clauses.of(clauses), evolves=evolves)
         self._source_names = {name.lower() for name in self._source_type.fieldNames()}
         self._names: dict[Any, str] = {}
@@ -213,7 +213,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         if self._target.has_lineage:
             items.append(target[ROW_ID.name].alias("row_id"))
         if self._clauses.matched:
-            values = _ColumnValues(self._target, joined, target)
+            values = _ColumnValues(self._target, joined, target, self._rules)
             row = self._struct(self._clauses.matched, values, source)
             items.append(F.when(found.isNotNull(), row).alias(ROW))
         if self._clauses.by_source:
@@ -226,7 +226,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         numbers = [number for number, clause in enumerate(clauses, 1) if clause.action == "update"]
         own = joined.where(F.col(f"{TARGET}.{BY_SOURCE}").isin(numbers)).select(f"{TARGET}.*")
         frame = self._qualified(own)
-        values = _ColumnValues(self._target, frame, own)
+        values = _ColumnValues(self._target, frame, own, self._rules)
         rows: list[Column | None] = [None] * len(self._target.schema.fields)
         for number in numbers:
             made = self._row(clauses[number - 1], values, None)
@@ -238,7 +238,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         return named(frame, [*columns, *([own[ROW_ID.name]] if self._target.has_lineage else [])], names)
 
     def _inserted(self, source: DataFrame) -> DataFrame:
-        values = _ColumnValues(self._target, source, None)
+        values = _ColumnValues(self._target, source, None, self._rules)
         made = source.select(self._struct(self._clauses.inserts, values, source).alias(ROW))
         return made.where(f"{ROW} IS NOT NULL").selectExpr(*self._row_texts("CAST(NULL AS BIGINT)"))
 
@@ -268,7 +268,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
     def _row(self, clause: ColumnClause, values: _ColumnValues, source: DataFrame | None) -> list[Column]:
         schema = self._target.schema
         if clause.action == "delete":
-            return [F.lit(None).cast(exact_type(field.type)) for field in schema.fields]
+            return [F.lit(None).cast(nullable(exact_type(field.type))) for field in schema.fields]
         if clause.star and source is not None:
             given = self._star(clause, source)
         else:
@@ -278,7 +278,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         if clause.action == "insert":
             return new_row(schema, assigned, values, table=self._target.name)
         own = row_after(schema, assigned, values)
-        return [value.cast(exact_type(field.type)) for value, field in zip(own, schema.fields, strict=True)]
+        return [value.cast(nullable(exact_type(field.type))) for value, field in zip(own, schema.fields, strict=True)]
 
     def _given(self, assignment: ColumnAssignment) -> ColumnAssignment:
         """DEFAULT comes as a column of that name; where a side has such a column, it is that."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.query.run import query_frame
-from floeberg.sql.queries.references import Rewrite, apply_rewrites, double_braces, find_references
+from floeberg.sql.queries.references import Rewrite, apply_rewrites, double_braces, find_references, single_braces
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import TableIdentifier
@@ -58,16 +58,15 @@ class StatementText:
     def frame(self, text: str, **frames: Any) -> DataFrame:
         """A query as a DataFrame; `{name}` in it stands for a frame given."""
         execution = self.execution
+        if not frames and not execution.kwargs:
+            # Without frames Spark takes the text as it is, not as a template.
+            text = single_braces(text)
         part = replace(execution, sql=text, kwargs={**execution.kwargs, **frames})
         return query_frame(part, text)
 
     def _written(self, span: Span, rewrites: Sequence[Rewrite]) -> str:
         # The user's text is a template only when `spark.sql` was given frames for it.
         escape = not self.execution.kwargs
+        if escape:
+            rewrites = [replace(one, text=double_braces(one.text)) for one in rewrites]
         return apply_rewrites(self.execution.sql, rewrites, escape_braces=escape, span=(span.start, span.end))
-
-
-def literal_name(name: str) -> str:
-    """A name as text between quotes, in a template."""
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
-    return double_braces(f"'{escaped}'")

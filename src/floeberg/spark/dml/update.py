@@ -30,6 +30,7 @@ from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_colu
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.write.store_assignment import store_rules
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.sql.queries.references import double_braces
 from floeberg.sql.statements.dml_statements import Update
@@ -62,7 +63,7 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
         found = text.frame(f"{ctes} SELECT {items} FROM {{floeberg_target}} AS {alias}", floeberg_target=empty)
         return value_types(target, found)
 
-    values = TextValues(target.alias, types_of, target.ansi)
+    values = TextValues(target.alias, types_of, store_rules(target.spark, by_name=True))
     after = row_after(target.schema, checked(assigned, values, table=target.name), values)
     condition = target_condition(target, text.cursor, statement.where)
     where = "" if statement.where is None else f"WHERE {text.expression(statement.where)}"

@@ -8,14 +8,15 @@ from typing import Any, Final
 from pyspark import StorageLevel
 from pyspark.sql.catalog import CatalogMetadata, Column, Database, Table
 
-from floeberg.errors import NotFound
+from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.ddl.caching import cache_named, selected
+from floeberg.spark.ddl.create import COMMENT, NewTable, make_table
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import like
 from floeberg.spark.host.session import AttachedSession, quoted, session_of
-from floeberg.spark.host.types import spark_field
+from floeberg.spark.host.types import iceberg_schema_of, spark_field
 from floeberg.spark.host.views import temporary_views
 from floeberg.spark.read.table_cache import is_cached
 from floeberg.sql.text.cursor import parse_parts
@@ -211,6 +212,37 @@ def _by_statement(method: str, text: str) -> Callable[..., None]:
     return run
 
 
+def _create_table(
+    self: Any,
+    tableName: str,
+    path: str | None = None,
+    source: str | None = None,
+    schema: Any = None,
+    description: str | None = None,
+    **options: str,
+) -> Any:
+    """`createTable` for a name of ours: options are the table's properties. Raises TableAlreadyExists."""
+    session = _session(self)
+    identifier = None
+    if session is not None:
+        identifier = session.names(creates=(source or "").lower() in ("iceberg", "floeberg")).table(
+            parse_parts(tableName)
+        )
+    if session is None or identifier is None or not identifier.catalog:
+        return original(self, "createTable")(tableName, path, source, schema, description, **options)
+    if schema is None:
+        raise InvalidInput(f"createTable: {identifier} needs a schema")
+    comment = {} if description is None else {COMMENT: description}
+    new = NewTable(
+        schema=iceberg_schema_of(schema),
+        properties={**{key: str(value) for key, value in options.items()}, **comment},
+        location=path,
+        provider=source,
+    )
+    make_table(session, identifier, new, None)
+    return run_sql(session, f"SELECT * FROM {quoted(parse_parts(tableName))}")
+
+
 def _is_cached(self: Any, tableName: str) -> bool:
     session = _session(self)
     identifier = _identifier(session, tableName)
@@ -257,6 +289,7 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     "getTable": _get_table,
     "listColumns": _list_columns,
     "isCached": _is_cached,
+    "createTable": _create_table,
     "cacheTable": _cache_table,
     "uncacheTable": _by_statement("uncacheTable", "UNCACHE TABLE {}"),
     "refreshTable": _by_statement("refreshTable", "REFRESH TABLE {}"),

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from floeberg.errors import InvalidInput
 from floeberg.spark.entry import catalog_lookups, frame_methods, reader, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.kept_settings import kept_value
@@ -20,6 +22,7 @@ from floeberg.spark.query.run import frame_view
 from floeberg.spark.read.derived_frames import METHODS as DERIVING
 from floeberg.spark.read.derived_frames import derived
 from floeberg.spark.read.named_tables import named_frame, refuse_view_options
+from floeberg.sql.queries.references import double_braces, find_references
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import GLOBAL_VIEWS
 
@@ -142,9 +145,17 @@ def _merge_into(self: Any, table: str, condition: Any) -> Any:
     return original(self, "mergeInto")(table, condition) if found is None else found
 
 
+def _filter(self: Any, condition: Any) -> Any:
+    session = session_of(self.sparkSession)
+    if session is not None and isinstance(condition, str) and _reads_ours(session, condition):
+        text = f"SELECT * FROM {{floeberg_frame}} WHERE {double_braces(condition)}"
+        return run_sql(session, text, kwargs={"floeberg_frame": self})
+    return frame_methods.METHODS["filter"](self, condition)
+
+
 def _derived(name: str) -> Method:
     """A method whose result remembers how it was made, for views of it."""
-    ours = frame_methods.METHODS.get(name)
+    ours = _filter if name == "filter" else frame_methods.METHODS.get(name)
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, name)(*args, **kwargs) if ours is None else ours(self, *args, **kwargs)
@@ -169,6 +180,18 @@ def _unset(self: Any, key: str) -> None:
         original(self, "set")(key, kept)
 
 
+def _reads_ours(session: AttachedSession, condition: str) -> bool:
+    """Whether a condition has a subquery over tables of ours."""
+    names = session.names()
+    if _SUBQUERY.search(condition) is None or not names.may_mention(condition):
+        return False
+    try:
+        return bool(find_references(f"SELECT 1 WHERE {condition}", names))
+    except InvalidInput:
+        return False  # Spark says what is wrong with it
+
+
+_SUBQUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)
 _VIEW_METHODS: Final = (
     "createTempView",
     "createOrReplaceTempView",

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.ddl import alter, alter_columns, caching, create, describe, namespaces, show, views
 from floeberg.spark.dml.delete import delete_from
+from floeberg.spark.dml.explain import explain
 from floeberg.spark.dml.insert import insert, truncate_table
 from floeberg.spark.dml.merge import merge
 from floeberg.spark.dml.update import update
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.kept_settings import keep_settings, may_change_settings
 from floeberg.spark.host.originals import spark_sql
-from floeberg.spark.host.results import nothing, rows
+from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.procedures.call import call
 from floeberg.spark.query.run import run_query
@@ -23,9 +24,10 @@ from floeberg.sql.statements import dml_statements as dml
 from floeberg.sql.statements import session_statements as ses
 from floeberg.sql.statements import statements as sts
 from floeberg.sql.statements.classify import classify
+from floeberg.sql.text.current_place import with_current_place
 from floeberg.sql.text.cursor import Args, Cursor
 from floeberg.sql.text.lexer import first_words
-from floeberg.sql.text.names import Name
+from floeberg.sql.text.names import Name, display_name
 from floeberg.sql.text.parameters import named_parameters
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ def run_sql(
     """The answer to a statement. Raises our errors for what is ours, Spark's for what is Spark's."""
     if session.views:
         _refuse_hidden_text(sql)
+    if session.stands_in_ours:
+        place = display_name(session.state.current_namespace)
+        sql = with_current_place(sql, catalog=session.state.current_catalog, namespace=place)
     names = session.names(creates=_CREATES.match(sql) is not None)
     quoted = '"' in sql and session.setting(_DOUBLE_QUOTED, "false") == "true"
     found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
@@ -79,8 +84,7 @@ def _refuse_hidden_text(sql: str) -> None:
 def execute(execution: Execution, statement: sts.Statement) -> DataFrame:
     """Runs a statement of ours."""
     if isinstance(statement, sts.Explain):
-        text = f"== Floeberg ==\n{statement.statement!r}"
-        return rows(execution.spark, "plan STRING NOT NULL", [(text,)])
+        return explain(execution, statement)
     name = _name_of(statement)
     if name is not None and _is_remembered(execution, name) and not isinstance(statement, ses.CreateView):
         return views.remembered_view_statement(execution, statement)

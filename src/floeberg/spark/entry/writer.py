@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _PROPERTIES: Final = ("write.", "read.", "commit.", "history.", "gc.", "schema.", "format-version")
 """How the names of table properties begin, which a table that is created takes from the options."""
 _COLUMN: Final = re.compile(r"Column<'(.*)'>", re.DOTALL)
+_TRANSFORM: Final = re.compile(r"(\w+\((?:\d+, )?)(.*)\)", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -80,7 +81,8 @@ class TableWriter:
         return self
 
     def partitionedBy(self, col: Any, *cols: Any) -> Self:
-        self._partitioning = tuple(parse_partition_term(_term(one)) for one in (col, *cols))
+        names = self._frame.columns
+        self._partitioning = tuple(parse_partition_term(_term(one, names)) for one in (col, *cols))
         return self
 
     def clusterBy(self, *columns: str) -> Self:
@@ -150,12 +152,16 @@ def _identifier(session: AttachedSession, name: str) -> TableIdentifier | None:
     return found if found is not None and found.catalog else None
 
 
-def _term(column: Any) -> str:
-    """A column or a transform such as `bucket(4, "id")` as text."""
+def _term(column: Any, names: Sequence[str]) -> str:
+    """A column or a transform such as `bucket(4, "id")` as text; a Column shows the names of columns without quotes."""
     if isinstance(column, str):
         return column
     match = _COLUMN.fullmatch(str(column))
-    return match[1] if match else str(column)
+    text = match[1] if match else str(column)
+    if text in names:
+        return quote_name(text)
+    call = _TRANSFORM.fullmatch(text)
+    return f"{call[1]}{quote_name(call[2])})" if call is not None and call[2] in names else text
 
 
 # DataFrameWriter

@@ -12,6 +12,7 @@ from floeberg.commit.operation import Operation
 from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession, Resolved
 from floeberg.spark.host.views import ViewScope
+from floeberg.sql.queries.references import single_braces
 from floeberg.sql.text.cursor import Args
 from floeberg.sql.text.names import SessionNames, TableIdentifier, split_selector
 
@@ -45,6 +46,10 @@ class Execution:
         return self.session.names(scope=self.scope)
 
     def resolve(self, identifier: TableIdentifier) -> Resolved:
+        if self.kwargs:
+            # The text is a template, in which names have their braces doubled.
+            path = tuple(single_braces(part) for part in identifier.path)
+            identifier = TableIdentifier(identifier.catalog, path)
         if self.scope is not None and len(identifier.path) == 2 and split_selector(identifier) is not None:
             return self.session.resolve(identifier, self.scope.place)  # `t.files` is another table in another place
         known = self.loaded.get(identifier)

@@ -117,6 +117,8 @@ class SessionState:
     """Decoded manifests, which never change."""
 
 
+_FILE_SOURCES: Final = frozenset({"parquet", "orc", "avro", "json", "csv", "text", "xml", "binaryfile"})
+"""What stands before a path in FROM: `parquet.`/some/folder``."""
 _STATES: Final[dict[str, SessionState]] = {}
 _GLOBAL_VIEWS: Final[dict[str, dict[str, RememberedView]]] = {}
 """The shared views by application."""
@@ -330,6 +332,8 @@ class _Foreign:
             if self._may_be_temporary(parts[0]) and is_temporary_view(self._session.spark, parts[0]):
                 return True
         first = parts[0].lower() if len(parts) > 1 else ""
+        if len(parts) == 2 and first in _FILE_SOURCES and self._session.stands_in_ours and not self._creates:
+            return not self._in_current_catalog(parts)
         in_session_catalog = first == SESSION_CATALOG or (
             first not in {name.lower() for name in state.catalogs} and self._place.catalog == SESSION_CATALOG
         )
@@ -339,6 +343,16 @@ class _Foreign:
 
     def _may_be_temporary(self, name: str) -> bool:
         return self._scope is None or name.lower() in self._scope.temporary
+
+    def _in_current_catalog(self, parts: tuple[str, ...]) -> bool:
+        """Whether `parquet.x` is a table after all, and not files by their path."""
+        if self._session.state.current_catalog == SESSION_CATALOG:
+            return self._is_ours(parts)
+        try:
+            self._session.resolve(TableIdentifier(self._session.state.current_catalog, parts))
+        except (NotFound, InvalidInput, UnsupportedFeature):
+            return False
+        return True
 
     def _is_ours(self, path: tuple[str, ...]) -> bool:
         """Whether the session catalog of ours has it; Spark's own tables are there as well."""

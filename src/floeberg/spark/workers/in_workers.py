@@ -32,7 +32,12 @@ _SPARKS_OWN: Final = re.compile(r"(pyspark\.zip|py4j-[^/]*\.zip|spark-core_[^/]*
 
 
 def map_in_workers(frame: DataFrame, work: Work, schema: Any) -> DataFrame:
-    """`mapInArrow`, for functions of ours."""
+    """`mapInArrow`, for functions of ours. PySpark looks its columns up by their names as if these were expressions, so a
+    frame with other names travels under plain ones."""
+    names = frame.columns
+    if any("." in name or "`" in name for name in names):
+        plain = frame.toDF(*(f"c{number}" for number in range(len(names))))
+        return plain.mapInArrow(_Tidied(work, tuple(names)), schema)
     return frame.mapInArrow(_Tidied(work), schema)
 
 
@@ -69,10 +74,13 @@ class _Tidied:
     """Work that leaves its worker quick to begin the next task. Travels there."""
 
     work: Work
+    names: tuple[str, ...] | None = None
+    """The names of the columns, where they came under others."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        named = batches if self.names is None else (batch.rename_columns(list(self.names)) for batch in batches)
         try:
-            yield from self.work(gathered(batches))
+            yield from self.work(gathered(named))
         finally:
             forget_importers()
 

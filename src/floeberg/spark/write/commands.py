@@ -60,9 +60,8 @@ def overwrite(frame: DataFrame, write: Write, *, where: Expression = TRUE) -> Co
     condition must select whole files, as partitions do."""
 
     def operation(files: list[DataFile], target: Target, view: ReadView | None) -> Operation:
-        return Overwrite(
-            added=files, row_filter=where, view=view, added_must_match_filter=where is not TRUE, target=target
-        )
+        # Rows outside the condition are taken, as the reference takes them.
+        return Overwrite(added=files, row_filter=where, view=view, target=target)
 
     return _run(frame, write, operation)
 
@@ -117,6 +116,7 @@ def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | Non
             by_name=write.by_name,
             case_sensitive=write.case_sensitive,
             given=write.columns,
+            fills=options.merge_schema or options.accepts_any_schema,
         ),
     )
     files = write_data_files(rows, table, stores=write.stores, options=options)

@@ -18,6 +18,7 @@ from floeberg.spec.schema import Schema
 from floeberg.spec.sorting import NullOrder, SortDirection, SortField, SortOrder
 from floeberg.spec.transforms import IdentityTransform, Transform, VoidTransform
 from floeberg.spec.types import IcebergType
+from floeberg.sql.text.lexer import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -53,7 +54,7 @@ def distributed(
         staged = staged.repartitionByRange(*by_partition, *sorts)
     if sorts or (names and not fanout):
         staged = staged.sortWithinPartitions(*by_partition, *sorts)
-    return staged.select(*[staged[name] for name in columns]) if names else staged
+    return staged.select(*[staged[quote_name(name)] for name in columns]) if names else staged
 
 
 def _term(frame: DataFrame, schema: Schema, field: PartitionField, present: set[str]) -> Column | None:
@@ -86,7 +87,9 @@ def _source(frame: DataFrame, schema: Schema, source_id: int, present: set[str])
     path = [schema.by_id[step].name for step in schema.path_to(source_id)]
     if path[0] not in present:
         return None, field.type  # every row has the default: nothing to tell apart
-    column = frame[path[0]] if len(path) == 1 else F.col(".".join(f"`{part}`" for part in path))
+    column = frame[quote_name(path[0])]
+    for part in path[1:]:
+        column = column.getField(part)
     return column, field.type
 
 

@@ -63,6 +63,8 @@ class WriteOptions:
     merge_schema: bool = False
     dynamic: bool | None = None
     """Whether an overwrite of everything replaces only the partitions that it has rows for; None leaves it to the session."""
+    accepts_any_schema: bool = False
+    """Whether structs may lack fields, as the reference allows for tables with `write.spark.accept-any-schema`."""
     isolation: IsolationLevel | None = None
     validate_from_snapshot_id: int | None = None
     summary: Mapping[str, str] = field(default_factory=dict)
@@ -100,6 +102,7 @@ def write_options(metadata: TableMetadata, options: Mapping[str, str], *, branch
         fanout=_flag(given, "fanout-enabled", properties.get("write.spark.fanout.enabled", "false")),
         spec_id=metadata.default_spec_id if spec_id is None else spec_id,
         merge_schema=any(_flag(given, name) for name in _MERGE_SCHEMA),
+        accepts_any_schema=_flag(properties, "write.spark.accept-any-schema"),
         dynamic=_dynamic(given),
         isolation=None if "isolation-level" not in given else _isolation(given["isolation-level"]),
         validate_from_snapshot_id=_number(given, "validate-from-snapshot-id"),

@@ -195,6 +195,11 @@ class _Push:
             self._leaf(relation, given, leaves)
 
     def _join(self, join: Join, given: _Filter, leaves: Sequence[_Leaf]) -> None:
+        if join.nearest:
+            # Without one of its rows, others of the right side would be the nearest.
+            self._relation(join.left, given, leaves)
+            self._relation(join.right, _NOTHING, leaves)
+            return
         on = self._conditions(join.on)
         both = given.plus(on)
         only_on = _Filter(tuple(on), given.hidden, given.qualified_only)

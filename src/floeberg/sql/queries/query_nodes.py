@@ -87,6 +87,8 @@ class Join:
     using: tuple[str, ...] = ()
     natural: bool = False
     lateral: bool = False
+    nearest: bool = False
+    """Whether `on` ranks the rows of the right side instead of being a condition."""
 
 
 Relation: TypeAlias = TableRelation | QueryRelation | OpaqueRelation | Join

@@ -196,20 +196,21 @@ def replace_references(
     the braces of the user's text for `spark.sql("… {x} …", x=frame)`; leave it off when that text is a template
     itself.
     """
-    rewrites = [*references.qualifiers, *more]
+    as_written: Callable[[str], str] = double_braces if escape_braces else str
+    rewrites = [*(Rewrite(use.start, use.end, as_written(use.text)) for use in references.qualifiers), *more]
     for table in references.tables:
-        rewrites.extend(_table_rewrites(table, table_text(table)))
+        rewrites.extend(_table_rewrites(table, table_text(table), as_written(quote_name(table.given_alias))))
     if function_text is not None:
         rewrites.extend(Rewrite(use.start, use.end, function_text(use)) for use in references.functions)
     return apply_rewrites(sql, rewrites, escape_braces=escape_braces, span=span)
 
 
-def _table_rewrites(table: TableReference, text: str) -> list[Rewrite]:
+def _table_rewrites(table: TableReference, text: str, given_alias: str) -> list[Rewrite]:
     if table.form == "table_query":
-        return [Rewrite(table.start, table.end, f"SELECT * FROM {text} AS {quote_name(table.given_alias)}")]
+        return [Rewrite(table.start, table.end, f"SELECT * FROM {text} AS {given_alias}")]
     if table.alias is not None or table.form == "argument":
         return [Rewrite(table.start, table.end, text)]
-    alias = f" AS {quote_name(table.given_alias)}"
+    alias = f" AS {given_alias}"
     if table.alias_at == table.end:
         return [Rewrite(table.start, table.end, text + alias)]
     return [Rewrite(table.start, table.end, text), Rewrite(table.alias_at, table.alias_at, alias)]
@@ -229,6 +230,11 @@ def apply_rewrites(
     kept = sql[position:end]
     pieces.append(double_braces(kept) if escape_braces else kept)
     return "".join(pieces)
+
+
+def single_braces(text: str) -> str:
+    """What a template gives for text without places to fill in."""
+    return text.replace("{{", "{").replace("}}", "}")
 
 
 def double_braces(text: str) -> str:

@@ -79,7 +79,23 @@ class RelationParser(ExpressionScan):
             found.on = self.expression()
         elif cursor.accept("USING"):
             found.using = self.names_in_parentheses()
+        elif self._at_nearest():
+            self._nearest(found)
         return found
+
+    def _at_nearest(self) -> bool:
+        return self.cursor.at_any("APPROX", "EXACT") and self.cursor.peek().upper == "NEAREST"
+
+    def _nearest(self, join: Join) -> None:
+        """`EXACT NEAREST 3 BY DISTANCE abs(a.x - b.x)`: which rows are the nearest hangs on all rows of the right side."""
+        cursor = self.cursor
+        cursor.advance()
+        cursor.expect("NEAREST")
+        if not cursor.at("BY"):
+            cursor.advance()
+        cursor.expect("BY")
+        cursor.expect_any("DISTANCE", "SIMILARITY", hint="NEAREST 1 BY DISTANCE expression")
+        join.on, join.nearest = self.expression(), True
 
     def pipe_join(self, pipe: Pipe) -> Join:
         """A join of a `|>` step; its left side is what came before."""
@@ -362,7 +378,7 @@ class RelationParser(ExpressionScan):
         cursor = self.cursor
         if not cursor.accept("TABLESAMPLE"):
             return False
-        cursor.accept("SYSTEM")
+        cursor.accept_any("SYSTEM", "BERNOULLI")
         cursor.skip_parentheses()
         if cursor.accept("REPEATABLE"):
             cursor.skip_parentheses()
@@ -372,7 +388,7 @@ class RelationParser(ExpressionScan):
         cursor = self.cursor
         if cursor.accept("AS"):
             name = cursor.name("an alias")
-        elif cursor.token.is_name and cursor.token.upper not in _NOT_ALIAS:
+        elif cursor.token.is_name and cursor.token.upper not in _NOT_ALIAS and not self._at_nearest():
             name = cursor.name()
         else:
             return None
