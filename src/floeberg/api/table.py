@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 
 class Table(RowWrites):
-    """A table at one moment. Reading sees the state it was loaded with until `refresh`; a commit takes the newest state and
-    brings this object up to date."""
+    """A table at one moment. Reading sees the state it was loaded with until `refresh`. A change is planned on the table's
+    current state, whatever this object saw before, and brings the object up to date."""
 
     def __init__(self, loaded: LoadedTable, *, identifier: Identifier | None, caches: Caches | None = None) -> None:
         self._pointer = loaded.pointer
@@ -242,6 +242,7 @@ class Table(RowWrites):
         self.commit(*operations)
 
     def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
+        self.refresh()
         head = self.metadata.snapshot_for_ref(branch)
         planned = make(
             Change(
@@ -260,25 +261,29 @@ class Table(RowWrites):
             raise
 
     def transaction(self) -> Transaction:
-        """Several changes as one commit: `with t.transaction() as tx: …`."""
-        return Transaction(self)
+        """Several changes as one commit: `with t.transaction() as tx: …`.
+
+        It begins with the table's current state, which this object shows from then on: what `t.scan()` reads inside the
+        block is what the changes are validated against.
+        """
+        return Transaction(self.refresh())
 
     def update_schema(self, *, case_sensitive: bool = True, allow_incompatible_changes: bool = False) -> UpdateSchema:
         """`with t.update_schema() as u: u.add_column("x", "bigint")`"""
-        return UpdateSchema(self, case_sensitive=case_sensitive, allow_incompatible_changes=allow_incompatible_changes)
+        return UpdateSchema(self.refresh(), case_sensitive=case_sensitive, allow_incompatible_changes=allow_incompatible_changes)
 
     def update_spec(self, *, case_sensitive: bool = True) -> UpdateSpec:
         """`with t.update_spec() as u: u.add_field("day(ts)")`"""
-        return UpdateSpec(self, case_sensitive=case_sensitive)
+        return UpdateSpec(self.refresh(), case_sensitive=case_sensitive)
 
     def update_sort_order(self, *, case_sensitive: bool = True) -> UpdateSortOrder:
         """`with t.update_sort_order() as u: u.order_by("ts desc")`"""
-        return UpdateSortOrder(self, case_sensitive=case_sensitive)
+        return UpdateSortOrder(self.refresh(), case_sensitive=case_sensitive)
 
     def update_properties(self) -> UpdateProperties:
         """`with t.update_properties() as u: u.set({"write.delete.mode": "merge-on-read"})`"""
-        return UpdateProperties(self)
+        return UpdateProperties(self.refresh())
 
     def manage_refs(self) -> ManageRefs:
         """`with t.manage_refs() as r: r.create_tag("q3")`"""
-        return ManageRefs(self)
+        return ManageRefs(self.refresh())
