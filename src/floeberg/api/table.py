@@ -270,7 +270,9 @@ class Table(RowWrites):
 
     def update_schema(self, *, case_sensitive: bool = True, allow_incompatible_changes: bool = False) -> UpdateSchema:
         """`with t.update_schema() as u: u.add_column("x", "bigint")`"""
-        return UpdateSchema(self.refresh(), case_sensitive=case_sensitive, allow_incompatible_changes=allow_incompatible_changes)
+        return UpdateSchema(
+            self.refresh(), case_sensitive=case_sensitive, allow_incompatible_changes=allow_incompatible_changes
+        )
 
     def update_spec(self, *, case_sensitive: bool = True) -> UpdateSpec:
         """`with t.update_spec() as u: u.add_field("day(ts)")`"""

@@ -10,6 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from floeberg.arrow.io import remove
 from floeberg.arrow.locations import DataLocations
 from floeberg.arrow.write import RollingWriter
 from floeberg.arrow.write_deletes import DeletedFile, write_position_deletes, write_vectors
@@ -103,7 +104,7 @@ class TableWriter:
             writer.abort()
         self._open = []
         for location in {file.file_path for file in self._written}:
-            self._store_for(location).delete(location)
+            remove(self._store_for(location), location)
         self._written = []
 
     def _partition_path(self, file: DeletedFile) -> str:

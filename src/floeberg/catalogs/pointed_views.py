@@ -16,6 +16,7 @@ from floeberg.errors import (
     StorageError,
     Throttled,
     Unavailable,
+    WriteRefused,
     ViewAlreadyExists,
     ViewNotFound,
 )
@@ -64,6 +65,9 @@ class PointedViews:
         location = self._write(new, base_location=base.metadata_location)
         try:
             swapped = self._rows.swap(base.identifier, VIEW, expected=base.metadata_location, location=location)
+        except WriteRefused:
+            self._discard(location)
+            raise
         except Throttled as refused:
             self._discard(location)
             raise CommitConflict(
