@@ -187,7 +187,8 @@ def test_refs_are_changed_where_they_stand_now(handles: tuple[Table, Table]) -> 
     stale, other = handles
     first = other.append(_table({1: (1, "x")}))
     second = other.append(_table({2: (2, "y")}))
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     with stale.manage_refs() as refs:
         refs.create_tag("now")
     with other.manage_refs() as refs:
@@ -212,10 +213,12 @@ def test_a_block_that_was_opened_long_ago_still_acts_on_what_is_there(handles: t
 def test_what_a_transaction_read_and_another_changed_is_a_conflict(handles: tuple[Table, Table]) -> None:
     table, other = handles
     other.append(_table({1: (1, "x"), 2: (2, "y")}))
-    with pytest.raises(ValidationConflict), table.transaction() as tx:
-        total = len(_read(table))
-        other.append(_table({3: (1, "z")}))
-        tx.overwrite(_table({9: (1, f"{total} rows")}), where="p = 1")
+    tx = table.transaction()
+    total = len(_read(table))
+    other.append(_table({3: (1, "z")}))
+    tx.overwrite(_table({9: (1, f"{total} rows")}), where="p = 1")
+    with pytest.raises(ValidationConflict):
+        tx.__exit__(None, None, None)
     assert _read(other) == {1: (1, "x"), 2: (2, "y"), 3: (1, "z")}
 
 

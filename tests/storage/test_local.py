@@ -5,7 +5,7 @@ import os
 import pytest
 
 from floeberg.effects.system import SystemIds
-from floeberg.errors import InvalidInput, PreconditionFailed, StorageError, UnsupportedFeature, WriteRefused
+from floeberg.errors import PreconditionFailed, StorageError, UnsupportedFeature, WriteRefused
 from floeberg.storage.local import LocalStore
 
 

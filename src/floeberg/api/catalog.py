@@ -9,7 +9,7 @@ from typing import Literal, Self
 from floeberg.api.caches import Caches
 from floeberg.api.catalog_namespaces import Name
 from floeberg.api.catalog_views import CatalogViews
-from floeberg.api.definition import AnySchema, to_schema
+from floeberg.api.definition import AnySchema, terms, to_schema
 from floeberg.api.staged import StagedTable
 from floeberg.api.table import Table
 from floeberg.catalogs.base import CatalogBackend, LoadedTable, shown_name
@@ -91,16 +91,16 @@ class Catalog(CatalogViews):
         name: Name,
         schema: AnySchema,
         *,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        sort_by: str | Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         format_version: int | None = None,
         location: str | None = None,
         if_not_exists: bool = False,
     ) -> Table:
         """Makes an empty table. The schema as `Schema`, `pyarrow.Schema` or Spark DDL text; partitioning as
-        `["day(ts)", "bucket(16, id)"]`, sorting as `["ts desc"]`. Raises TableAlreadyExists unless `if_not_exists`,
-        ViewAlreadyExists, NamespaceNotFound."""
+        `"day(ts)"` or `["day(ts)", "bucket(16, id)"]`, sorting as `"ts desc"` or a list. Raises TableAlreadyExists unless
+        `if_not_exists`, ViewAlreadyExists, NamespaceNotFound."""
         identifier = self.identifier(name)
         if if_not_exists and self._backend.table_exists(identifier):
             return self.load_table(identifier)
@@ -127,8 +127,8 @@ class Catalog(CatalogViews):
         name: Name,
         schema: AnySchema,
         *,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        sort_by: str | Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         format_version: int | None = None,
         location: str | None = None,
@@ -146,8 +146,8 @@ class Catalog(CatalogViews):
         name: Name,
         schema: AnySchema,
         *,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        sort_by: str | Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         format_version: int | None = None,
         location: str | None = None,
@@ -165,8 +165,8 @@ class Catalog(CatalogViews):
         schema: AnySchema,
         *,
         mode: StageMode = "create",
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        sort_by: str | Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         format_version: int | None = None,
         location: str | None = None,
@@ -243,8 +243,8 @@ class Catalog(CatalogViews):
         identifier: Identifier,
         schema: AnySchema,
         *,
-        partition_by: Sequence[str],
-        sort_by: Sequence[str],
+        partition_by: str | Sequence[str],
+        sort_by: str | Sequence[str],
         properties: Mapping[str, str] | None,
         format_version: int | None,
         location: str | None,
@@ -252,8 +252,8 @@ class Catalog(CatalogViews):
         merged = {**self._defaults, **(properties or {}), **self._overrides}
         return TableDefinition(
             schema=to_schema(schema),
-            partition_by=tuple(partition_by),
-            sort_by=tuple(sort_by),
+            partition_by=terms(partition_by),
+            sort_by=terms(sort_by),
             format_version=stated_version(identifier, merged, format_version),
             properties=merged,
             location=None if location is None else parse_from_user(location).text,

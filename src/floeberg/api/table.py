@@ -10,8 +10,9 @@ from floeberg.api.attach import to_spark
 from floeberg.api.caches import Caches
 from floeberg.api.incremental import AppendScan, ChangeScan
 from floeberg.api.inspect import Inspect
+from floeberg.api.moments import to_milliseconds
 from floeberg.api.row_writes import MakeChange, RowWrites
-from floeberg.api.scan import Scan, ScanSource, Where, to_milliseconds
+from floeberg.api.scan import Scan, ScanSource, Where
 from floeberg.api.transaction import Transaction
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
 from floeberg.api.writing import Change
@@ -122,16 +123,16 @@ class Table(RowWrites):
         limit: int | None = None,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of: datetime | int | None = None,
+        as_of: datetime | str | int | None = None,
         metadata_columns: bool | Sequence[str] = False,
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
     ) -> Scan:
         """The rows for which `where` is true: `t.scan(select=["id"], where="price > 3").to_arrow()`.
 
-        Of the current snapshot, or of the one that `snapshot_id`, `ref` (a branch or tag) or `as_of` (an aware datetime, or
-        milliseconds) names. `metadata_columns` adds `_file`, `_pos` and so on (True, or a list of names); options are those
-        of `ScanOptions`.
+        Of the current snapshot, or of the one that `snapshot_id`, `ref` (a branch or tag) or `as_of` names: a time as text
+        (`"2026-01-01"`, in UTC unless it says its zone), an aware datetime or milliseconds. `metadata_columns` adds `_file`,
+        `_pos` and so on (True, or a list of names); options are those of `ScanOptions`.
         """
         return Scan(
             self._source,
@@ -204,7 +205,7 @@ class Table(RowWrites):
         *,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of: datetime | int | None = None,
+        as_of: datetime | str | int | None = None,
         metadata_columns: Sequence[str] = (),
         options: Mapping[str, str] | None = None,
     ) -> DataFrame:

@@ -114,6 +114,16 @@ class TableWriter:
         return spec.path(source_schema(self.metadata, file.spec_id), file.partition)
 
 
+def _from_pandas(frame: Any) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"the pandas frame cannot be converted to Arrow: {error}; a column must hold values of one type (df.dtypes shows "
+            "object for mixed ones; df['x'] = df['x'].astype('Int64'), 'string' or 'float64' makes it one)"
+        ) from error
+
+
 def to_arrow(data: Any) -> pa.Table | pa.RecordBatchReader:
     """What callers give as rows: a pyarrow Table, RecordBatch or RecordBatchReader, a polars or pandas frame, or anything
     that exports an Arrow stream. Raises InvalidInput."""
@@ -122,7 +132,7 @@ def to_arrow(data: Any) -> pa.Table | pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if type(data).__module__.split(".")[0] == "pandas":
-        return pa.Table.from_pandas(data, preserve_index=False)
+        return _from_pandas(data)
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data)
     raise InvalidInput(

@@ -16,9 +16,9 @@ from floeberg.errors import (
     StorageError,
     Throttled,
     Unavailable,
-    WriteRefused,
     ViewAlreadyExists,
     ViewNotFound,
+    WriteRefused,
 )
 from floeberg.spec.view_metadata import ViewMetadata
 from floeberg.storage.guard import Roots

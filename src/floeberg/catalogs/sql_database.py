@@ -53,8 +53,8 @@ class Database:
             raise Unavailable(f"catalog {self._catalog}: no connection to the database became free") from None
 
     def change(self, work: Callable[[sa.Connection], T]) -> T:
-        """Does `work` in one transaction. Raises Throttled when it is proved that nothing was changed, WriteRefused when, besides,
-        trying again is no use, Unavailable when it is not known (the answer to COMMIT was lost), and Duplicate when a row of
+        """Does `work` in one transaction. Raises Throttled when it is proved that nothing was changed, WriteRefused when trying
+        again is no use either, Unavailable when it is not known (the answer to COMMIT was lost), and Duplicate when a row of
         that key is there."""
         try:
             connection = self._engine.connect().execution_options(**{_CHANGING: True})
