@@ -57,11 +57,11 @@ def test_whole_numbers_with_gaps_are_told_to_stay_whole(ddl: str, kind: str, lak
 
 def test_mixed_columns_and_lost_nanoseconds_are_told(lake: fb.Catalog) -> None:
     table = lake.create_table("db.t", "x string, at timestamp_ntz")
-    with pytest.raises(InvalidInput, match="df.dtypes"):
+    with pytest.raises(InvalidInput, match=r"df\.dtypes"):
         table.append(pd.DataFrame({"x": ["a", 1, 2.5]}))
     with pytest.raises(InvalidInput, match=r"dt\.floor\('us'\)"):
         table.append(pd.DataFrame({"at": pd.to_datetime(["2026-01-01 00:00:00.000000001"])}))
-    with pytest.raises(InvalidInput, match="pd.to_datetime"):
+    with pytest.raises(InvalidInput, match=r"pd\.to_datetime"):
         table.append(pd.DataFrame({"at": ["2026-01-01"]}))
 
 

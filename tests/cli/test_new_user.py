@@ -126,7 +126,7 @@ class TestSql:
         table = lake.load_table("db.t")
         assert condition_of('((k > 1) and (s == "a"))', table) == "`k` > 1 AND `s` = 'a'"
         for text in ("(f > 1)", "((k > 1) or (k < 0))", '(s == "a\\"b")', "is_in(k, {value_set=int64:[\n  1\n]})"):
-            with pytest.raises(Exception, match="^$"):
+            with pytest.raises(Exception, match=r"^$"):
                 condition_of(text, table)
 
     def test_nan_is_larger_than_any_number_as_duckdb_has_it(self, lake: fb.Catalog) -> None:

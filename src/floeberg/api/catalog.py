@@ -61,11 +61,6 @@ class Catalog(CatalogViews):
         return self._backend.name
 
     @property
-    def backend(self) -> CatalogBackend:
-        """The catalog below, for engines."""
-        return self._backend
-
-    @property
     def table_defaults(self) -> Mapping[str, str]:
         """Properties that new tables get unless they are given others."""
         return self._defaults
@@ -188,7 +183,7 @@ class Catalog(CatalogViews):
         if mode != "create":
             try:
                 loaded = self._backend.load_table(identifier)
-                return StagedTable.of_replaced(loaded, identifier, definition, caches=self._caches)
+                return StagedTable._of_replaced(loaded, identifier, definition, caches=self._caches)
             except TableNotFound:
                 if mode == "replace":
                     raise
@@ -198,7 +193,7 @@ class Catalog(CatalogViews):
         if self._backend.view_exists(identifier):
             raise ViewAlreadyExists(f"{shown_name(self.name, identifier)} is there already, as a view")
         metadata = definition.new_metadata(location=self._location(identifier, definition), effects=self._effects)
-        return StagedTable.of_new(self._backend, identifier, metadata, caches=self._caches)
+        return StagedTable._of_new(self._backend, identifier, metadata, caches=self._caches)
 
     def load_table(self, name: Name) -> Table:
         """Raises TableNotFound."""

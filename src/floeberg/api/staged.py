@@ -53,7 +53,7 @@ class StagedTable:
         self.metadata: TableMetadata = _preview(loaded.state, first)
 
     @classmethod
-    def of_new(
+    def _of_new(
         cls, catalog: CatalogBackend, identifier: Identifier, metadata: TableMetadata, *, caches: Caches | None = None
     ) -> Self:
         """A table that its commit will create."""
@@ -62,7 +62,7 @@ class StagedTable:
         return cls(LoadedTable(pointer, state), identifier=identifier, caches=caches)
 
     @classmethod
-    def of_replaced(
+    def _of_replaced(
         cls, loaded: LoadedTable, identifier: Identifier, definition: TableDefinition, *, caches: Caches | None = None
     ) -> Self:
         """A table that its commit will replace; its history stays."""

@@ -10,6 +10,7 @@ from floeberg.api.attach import to_spark
 from floeberg.api.caches import Caches
 from floeberg.api.incremental import AppendScan, ChangeScan
 from floeberg.api.inspect import Inspect
+from floeberg.api.maintenance import Maintenance
 from floeberg.api.moments import to_milliseconds
 from floeberg.api.row_writes import MakeChange, RowWrites
 from floeberg.api.scan import Scan, ScanSource, Where
@@ -62,11 +63,6 @@ class Table(RowWrites):
         return self._state
 
     @property
-    def caches(self) -> Caches:
-        """What is kept of files that never change, for engines."""
-        return self._caches
-
-    @property
     def metadata(self) -> TableMetadata:
         return self._state.metadata
 
@@ -114,6 +110,11 @@ class Table(RowWrites):
     def inspect(self) -> Inspect:
         """The metadata tables: `t.inspect.files()`."""
         return Inspect(self._pointer, self._state)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """What keeps the table healthy: `t.maintenance.expire_snapshots()`."""
+        return Maintenance(self)
 
     def scan(
         self,
@@ -238,7 +239,7 @@ class Table(RowWrites):
         self._state = committed.state
         return committed
 
-    def take(self, operations: list[Operation]) -> None:
+    def _take(self, operations: list[Operation]) -> None:
         """Commits what an update block collected."""
         self.commit(*operations)
 
