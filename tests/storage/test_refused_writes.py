@@ -16,10 +16,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow import fs
 
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
+from floeberg.effects.system import SystemIds
 from floeberg.errors import CommitUnknown, StorageError, WriteRefused
+from floeberg.storage.hdfs import HdfsStore
 
 FORMATS = ("parquet", "orc", "avro")
 _DDL = "k bigint, p bigint, s string"
@@ -230,6 +233,23 @@ def test_a_database_that_is_read_only_refuses_at_once_and_leaves_no_file(tmp_pat
     assert _files(tmp_path) == before
     with sqlite3.connect(tmp_path / "lake.db") as database:
         assert database.execute("SELECT count(*) FROM iceberg_tables").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EIO])
+def test_hdfs_refuses_before_a_file_has_its_name(code: int, tmp_path: Path) -> None:
+    class Refusing(fs.LocalFileSystem):  # type: ignore[misc]
+        def open_output_stream(self, path: str, *args: object, **options: object) -> object:
+            Path(path).write_bytes(b"half")
+            raise OSError(code, os.strerror(code))
+
+    store = HdfsStore(Refusing(), SystemIds(), rename_if_absent=lambda source, target: True)
+    for call in (store.create, store.replace):
+        with pytest.raises(WriteRefused):
+            call(f"hdfs://host{tmp_path}/f", b"whole")
+    with pytest.raises(StorageError) as caught:
+        store.write(f"hdfs://host{tmp_path}/f", b"whole")
+    assert isinstance(caught.value, WriteRefused) is (code != errno.EIO)
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.fixture

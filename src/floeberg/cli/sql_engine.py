@@ -93,7 +93,7 @@ class TableDataset(ds.Dataset):  # type: ignore[misc]
 
 def condition_of(text: str, table: Table) -> str:
     """A condition as pyarrow prints it, as one of ours. Raises _NotPushed unless all of it is understood."""
-    comparisons = [_comparison(*found, table) for found in _COMPARISON.findall(text)]
+    comparisons = [_comparison(name, operator, literal, table) for name, operator, literal in _COMPARISON.findall(text)]
     rest = _COMPARISON.sub("x", text)
     while (shorter := rest.replace("(x and x)", "x")) != rest:
         rest = shorter
