@@ -34,11 +34,7 @@ MADE_BY_US = {
 }  # fmt: skip
 """Classes whose constructors are no promise: a function or method makes them."""
 
-INTERNAL = {
-    "StagedTable": {"pointer"},
-    "Table": {"pointer", "state", "commit"},
-    "Transaction": {"add"},
-}
+INTERNAL = {"Table": {"pointer", "state", "commit"}}
 """What engines and the tests of this project use under a plain name; no promise to anyone else."""
 
 

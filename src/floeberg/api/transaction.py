@@ -84,11 +84,6 @@ class Transaction(RowWrites):
         self._metadata = preview(self._metadata, operations)
         self._operations += operations
 
-    def add(self, *operations: Operation) -> None:
-        """Adds operations (`floeberg.commit`), for engines and tools."""
-        self._check_open()
-        self._operations += operations
-
     def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
         """Keeps a change of rows; its snapshot comes with the commit."""
         self._check_open()
