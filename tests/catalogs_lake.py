@@ -39,7 +39,7 @@ class Lake:
 
     @property
     def can(self) -> CatalogCapabilities:
-        return self.catalog.backend.capabilities
+        return self.catalog._backend.capabilities
 
     @property
     def store(self) -> Store:

@@ -27,7 +27,7 @@ def write_rows(table: Table | StagedTable, rows: Sequence[dict[str, Any]]) -> li
         return f"{folder}/{partition}/{ids.uuid()}.parquet" if partition else f"{folder}/{ids.uuid()}.parquet"
 
     writer = RollingWriter(
-        table.pointer.store_for(metadata.location),
+        table._pointer.store_for(metadata.location),
         metadata.current_schema,
         new_location=new_location,
         spec=metadata.default_spec,

@@ -56,6 +56,11 @@ _HOMES = {
 """Where each public name lives."""
 _MODULES = {"errors": "floeberg.errors", "types": "floeberg.spec.types"}
 """The modules that are public as a whole."""
+_LATER = {
+    "cdc": "apply a batch of changes by MERGE INTO on Spark, or by t.upsert and t.delete in one transaction",
+    "cdc_sink": "call MERGE INTO in a foreachBatch function of your own",
+}
+"""What is planned, and what to use until then."""
 
 __all__ = [
     "AppendScan",
@@ -87,6 +92,8 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     home = _HOMES.get(name)
+    if name in _LATER:
+        raise AttributeError(f"floeberg.{name} is not there yet; {_LATER[name]}")
     if home is None:
         raise AttributeError(f"module 'floeberg' has no attribute {name!r}")
     value = getattr(importlib.import_module(home), name)

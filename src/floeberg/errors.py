@@ -21,7 +21,8 @@
     ├── StorageError
     │   ├── Throttled                                                                             retryable
     │   ├── PreconditionFailed             create-if-absent found the object there
-    │   └── Unavailable                                                                           retryable
+    │   ├── Unavailable                                                                           retryable
+    │   └── WriteRefused                   no space, read-only, not allowed: nothing was written  cleanup_safe
     ├── CatalogError
     │   └── Unauthorized, Forbidden, BadRequest
     └── SecurityError
@@ -188,6 +189,12 @@ class Unavailable(StorageError):
     """The store did not answer, or answered that it cannot now."""
 
     retryable = True
+
+
+class WriteRefused(StorageError):
+    """A store cannot or must not write (no space, read-only, not allowed); it is proved that nothing became visible."""
+
+    cleanup_safe = True
 
 
 class CatalogError(FloebergError):

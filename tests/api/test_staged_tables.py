@@ -120,7 +120,7 @@ def test_what_is_known_already_is_refused_before_data_is_written(cat: fb.Catalog
         cat.stage_table("db.nope", "id int", mode="replace")
     with pytest.raises(InvalidInput, match="mode"):
         cat.stage_table("db.t", "id int", mode="upsert")  # type: ignore[arg-type]
-    if cat.backend.capabilities.views:
+    if cat._backend.capabilities.views:
         cat.create_view("db.v", "SELECT 1 AS a", "a int")
         with pytest.raises(ViewAlreadyExists):
             cat.stage_table("db.v", "id int")
@@ -146,7 +146,7 @@ def test_nothing_is_deleted_unless_the_rejection_is_proved(
     def create_and_fail(*args: object, **more: object) -> object:
         raise error("no answer")
 
-    monkeypatch.setattr(cat.backend, "create_table", create_and_fail)
+    monkeypatch.setattr(cat._backend, "create_table", create_and_fail)
     with pytest.raises((error, StorageError)), staged:
         staged.commit(stage(staged, {"id": 1}))
     assert [name for name in files(tmp_path) if name.endswith(".parquet")] != []

@@ -190,7 +190,7 @@ def test_a_password_is_in_no_repr_error_or_log_of_a_living_catalog(
     with fb.catalog("lake", type="sql", uri=fresh_postgres, warehouse=str(tmp_path)) as cat:
         cat.create_namespace("db", {"secret": "hidden-value"})
         table = cat.create_table("db.t", "id int")
-        assert PASSWORD not in repr(cat) + repr(cat.backend) + repr(table)
+        assert PASSWORD not in repr(cat) + repr(cat._backend) + repr(table)
         assert "***" in repr(cat)
     wrong = sa.make_url(fresh_postgres).set(password=f"{PASSWORD}-wrong").render_as_string(hide_password=False)
     with pytest.raises(FloebergError, match="authentication failed") as caught:
@@ -253,12 +253,12 @@ def test_the_golden_sql_catalogs_open(tmp_path: Path) -> None:
         copy = shutil.copy(path, tmp_path)
         (name,) = sqlite3.connect(copy).execute("SELECT catalog_name FROM iceberg_tables").fetchone()
         with fb.catalog(name, type="sql", uri=f"sqlite:///{copy}", warehouse=str(tmp_path / "w")) as cat:
-            assert not cat.backend.capabilities.views
+            assert not cat._backend.capabilities.views
             (namespace,) = cat.list_namespaces()
             (identifier,) = cat.list_tables(namespace)
             with pytest.raises(InvalidInput, match="relative path"):
                 cat.load_table(identifier)
-            recorded = cat.backend.rows.get(identifier, "TABLE")  # type: ignore[attr-defined]
+            recorded = cat._backend.rows.get(identifier, "TABLE")  # type: ignore[attr-defined]
             golden = shared_files("duckdb-iceberg")[0]
             metadata_file = recorded.replace("data/persistent", str(golden))
             if Path(metadata_file).exists():

@@ -304,7 +304,7 @@ def test_defaults_and_overrides_of_the_catalog_go_into_new_tables(lake: Lake) ->
     from floeberg.api.catalog import Catalog
 
     cat = Catalog(
-        lake.catalog.backend,
+        lake.catalog._backend,
         table_defaults={"a": "default", "b": "default", "format-version": "3"},
         table_overrides={"c": "override"},
         default_namespace="db",

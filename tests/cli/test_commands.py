@@ -53,7 +53,7 @@ def test_describe_shows_partitioning_refs_and_totals(floeberg) -> None:  # type:
     out = floeberg("describe", *arguments("spark_rename_column")).out
     assert "bucket[4](id) as id_bucket, identity(event_date) as date" in out
     assert "main (branch)" in out
-    assert "4 rows, 3 data files" in out
+    assert "4 rows written, 3 data files" in out
 
 
 def test_schema_shows_one_or_all(floeberg) -> None:  # type: ignore[no-untyped-def]
@@ -189,11 +189,8 @@ def test_every_command_teaches_by_example(floeberg) -> None:  # type: ignore[no-
     assert "[catalog.lake]" in overview.out
     assert "Exit codes" in overview.out
     for command in COMMANDS:
-        assert command.__name__ in overview.out
-        shown = floeberg(command.__name__, "--help")
+        assert command in overview.out
+        shown = floeberg(command, "--help")
         assert shown.code == 0
-        assert (
-            f"floeberg {command.__name__} "
-            in shown.out.partition("Arguments")[0].partition("Usage")[2].partition("\n")[2]
-        )
+        assert f"floeberg {command} " in shown.out.partition("Arguments")[0].partition("Usage")[2].partition("\n")[2]
         assert "--json" in shown.out

@@ -275,11 +275,17 @@ def test_a_conflict_removes_the_files_that_were_written() -> None:
     mine = lake.create_table("db.t", DDL)
     mine.append(rows((1, "a", 0), (2, "b", 0)))
     theirs = lake.load_table("db.t")
-    theirs.delete("id = 1")
-    before = stored(mine)
+    before: list[set[str]] = []
+
+    def meanwhile(batch: pa.RecordBatch) -> pa.Array:
+        if not before:
+            theirs.delete("id = 1")
+            before.append(stored(mine))
+        return pa.array(["z"] * batch.num_rows)
+
     with pytest.raises(ValidationConflict, match="Run the operation again"):
-        mine.delete("id = 2")
-    assert stored(mine) == before
+        mine.update({"name": meanwhile}, "id = 2")
+    assert stored(mine) == before[0]
     mine.refresh().delete("id = 2")
     assert found(mine) == []
 
@@ -290,12 +296,18 @@ def test_isolation_decides_whether_rows_added_meanwhile_conflict(isolation: str,
     lake.create_namespace("db")
     mine = lake.create_table("db.t", DDL, properties={"write.update.isolation-level": isolation, **MERGE_ON_READ})
     mine.append(rows((1, "a", 0), (2, "b", 0)))
-    lake.load_table("db.t").append(rows((3, "a", 0)))
+    theirs = lake.load_table("db.t")
+
+    def meanwhile(batch: pa.RecordBatch) -> pa.Array:
+        if theirs.metadata.last_sequence_number == 1:
+            theirs.append(rows((3, "a", 0)))
+        return pa.array(["z"] * batch.num_rows)
+
     if conflicts:
         with pytest.raises(ValidationConflict, match="added data files"):
-            mine.update({"name": "z"}, where="name = 'a'")
+            mine.update({"name": meanwhile}, where="name = 'a'")
     else:
-        mine.update({"name": "z"}, where="name = 'a'")
+        mine.update({"name": meanwhile}, where="name = 'a'")
         assert found(mine) == [(1, "z", 0), (2, "b", 0), (3, "a", 0)]
 
 

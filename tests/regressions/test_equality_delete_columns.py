@@ -56,8 +56,10 @@ def test_removing_files_by_another_column_keeps_deletes_of_the_rows_that_stay(la
 
 
 def test_a_row_deleted_by_key_meanwhile_does_not_come_back_by_an_update_of_another_column(lake: Catalog) -> None:
-    table, stale = lake.load_table("db.t"), lake.load_table("db.t")
-    _delete_by_key(table, (1, 5))
+    table, other = lake.load_table("db.t"), lake.load_table("db.t")
+    tx = table.transaction()
+    tx.update({"x": 7}, "x = 6")
+    _delete_by_key(other, (1, 5))
     with pytest.raises(ValidationConflict):
-        stale.update({"x": 7}, "x = 6")
+        tx.__exit__(None, None, None)
     assert _found(lake.load_table("db.t")) == [(2, 5), (2, 6)]

@@ -33,7 +33,7 @@ def test_a_writer_of_version_2_may_die_at_any_point(kind, catalog):
 
 
 @pytest.mark.parametrize("catalog", [FILESYSTEM, ROWS])
-@pytest.mark.parametrize("fault", [Fault.ERROR_BEFORE, Fault.ERROR_AFTER, Fault.LATE])
+@pytest.mark.parametrize("fault", [Fault.ERROR_BEFORE, Fault.ERROR_AFTER, Fault.LATE, Fault.REFUSED])
 @pytest.mark.parametrize(
     "kind", ["merge_append", "overwrite_files", "row_delta", "rewrite_files", "transaction", "properties"]
 )

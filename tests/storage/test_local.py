@@ -5,7 +5,7 @@ import os
 import pytest
 
 from floeberg.effects.system import SystemIds
-from floeberg.errors import InvalidInput, PreconditionFailed, StorageError, UnsupportedFeature
+from floeberg.errors import PreconditionFailed, StorageError, UnsupportedFeature, WriteRefused
 from floeberg.storage.local import LocalStore
 
 
@@ -137,8 +137,8 @@ def test_a_folder_that_cannot_be_listed_is_an_error(store, monkeypatch, tmp_path
         list(store.list(str(tmp_path)))
 
 
-def test_a_name_too_long_for_the_file_system_is_invalid_input(store, tmp_path):
-    with pytest.raises(InvalidInput, match="cannot be a path"):
+def test_a_name_too_long_for_the_file_system_is_refused_and_cannot_be_read(store, tmp_path):
+    with pytest.raises(WriteRefused, match="longer than the file system allows"):
         store.write(f"{tmp_path}/{'n' * 256}", b"x")
 
 

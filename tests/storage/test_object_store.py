@@ -16,6 +16,7 @@ from floeberg.errors import (
     Throttled,
     Unavailable,
     UnsupportedFeature,
+    WriteRefused,
 )
 from floeberg.storage.location import parse
 from floeberg.storage.object_store import open_object_store
@@ -88,7 +89,19 @@ def test_a_status_becomes_the_error_that_says_what_to_do_and_is_not_retried(answ
         state["requests"] = 0
         with pytest.raises(StorageError) as caught:
             call()
-        assert type(caught.value) is kind
+        assert type(caught.value) in (kind, WriteRefused if kind is StorageError else kind)
+        assert state["requests"] == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 507])
+def test_a_write_that_the_store_refuses_is_known_to_have_done_nothing(answering, status):
+    state, options = answering
+    state["status"] = status
+    store = open_bucket("bucket-x", options)
+    for call in (store.write, store.create, store.replace):
+        state["requests"] = 0
+        with pytest.raises(WriteRefused):
+            call("s3://bucket-x/k", b"x")
         assert state["requests"] == 1
 
 

@@ -22,12 +22,10 @@ class AttachableCatalog(Protocol):
     """What `floeberg.catalog(…)` gives."""
 
     default_namespace: Namespace | None
+    _backend: CatalogBackend
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def backend(self) -> CatalogBackend: ...
 
     @property
     def table_defaults(self) -> Mapping[str, str]: ...
@@ -48,7 +46,7 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
         if not isinstance(one, AttachableCatalog):
             raise InvalidInput(f"attach takes catalogs made by floeberg.catalog(…), not {type(one).__name__}")
         given[one.name] = session.AttachedCatalog(
-            one.backend, one.table_defaults, one.table_overrides, one.default_namespace
+            one._backend, one.table_defaults, one.table_overrides, one.default_namespace
         )
     _spark_module("floeberg.spark.entry.attach").attach(spark, given, effects=effects or system_effects())
 

@@ -9,7 +9,7 @@ from typing import Literal, Self
 from floeberg.api.caches import Caches
 from floeberg.api.catalog_namespaces import Name
 from floeberg.api.catalog_views import CatalogViews
-from floeberg.api.definition import AnySchema, to_schema
+from floeberg.api.definition import AnySchema, terms, to_schema
 from floeberg.api.staged import StagedTable
 from floeberg.api.table import Table
 from floeberg.catalogs.base import CatalogBackend, LoadedTable, shown_name
@@ -61,11 +61,6 @@ class Catalog(CatalogViews):
         return self._backend.name
 
     @property
-    def backend(self) -> CatalogBackend:
-        """The catalog below, for engines."""
-        return self._backend
-
-    @property
     def table_defaults(self) -> Mapping[str, str]:
         """Properties that new tables get unless they are given others."""
         return self._defaults
@@ -91,16 +86,16 @@ class Catalog(CatalogViews):
         name: Name,
         schema: AnySchema,
         *,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        sort_by: str | Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         format_version: int | None = None,
         location: str | None = None,
         if_not_exists: bool = False,
     ) -> Table:
         """Makes an empty table. The schema as `Schema`, `pyarrow.Schema` or Spark DDL text; partitioning as
-        `["day(ts)", "bucket(16, id)"]`, sorting as `["ts desc"]`. Raises TableAlreadyExists unless `if_not_exists`,
-        ViewAlreadyExists, NamespaceNotFound."""
+        `"day(ts)"` or `["day(ts)", "bucket(16, id)"]`, sorting as `"ts desc"` or a list. Raises TableAlreadyExists unless
+        `if_not_exists`, ViewAlreadyExists, NamespaceNotFound."""
         identifier = self.identifier(name)
         if if_not_exists and self._backend.table_exists(identifier):
             return self.load_table(identifier)
@@ -127,8 +122,8 @@ class Catalog(CatalogViews):
         name: Name,
         schema: AnySchema,
         *,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        sort_by: str | Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         format_version: int | None = None,
         location: str | None = None,
@@ -146,8 +141,8 @@ class Catalog(CatalogViews):
         name: Name,
         schema: AnySchema,
         *,
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        sort_by: str | Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         format_version: int | None = None,
         location: str | None = None,
@@ -165,8 +160,8 @@ class Catalog(CatalogViews):
         schema: AnySchema,
         *,
         mode: StageMode = "create",
-        partition_by: Sequence[str] = (),
-        sort_by: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        sort_by: str | Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
         format_version: int | None = None,
         location: str | None = None,
@@ -188,7 +183,7 @@ class Catalog(CatalogViews):
         if mode != "create":
             try:
                 loaded = self._backend.load_table(identifier)
-                return StagedTable.of_replaced(loaded, identifier, definition, caches=self._caches)
+                return StagedTable._of_replaced(loaded, identifier, definition, caches=self._caches)
             except TableNotFound:
                 if mode == "replace":
                     raise
@@ -198,7 +193,7 @@ class Catalog(CatalogViews):
         if self._backend.view_exists(identifier):
             raise ViewAlreadyExists(f"{shown_name(self.name, identifier)} is there already, as a view")
         metadata = definition.new_metadata(location=self._location(identifier, definition), effects=self._effects)
-        return StagedTable.of_new(self._backend, identifier, metadata, caches=self._caches)
+        return StagedTable._of_new(self._backend, identifier, metadata, caches=self._caches)
 
     def load_table(self, name: Name) -> Table:
         """Raises TableNotFound."""
@@ -243,8 +238,8 @@ class Catalog(CatalogViews):
         identifier: Identifier,
         schema: AnySchema,
         *,
-        partition_by: Sequence[str],
-        sort_by: Sequence[str],
+        partition_by: str | Sequence[str],
+        sort_by: str | Sequence[str],
         properties: Mapping[str, str] | None,
         format_version: int | None,
         location: str | None,
@@ -252,8 +247,8 @@ class Catalog(CatalogViews):
         merged = {**self._defaults, **(properties or {}), **self._overrides}
         return TableDefinition(
             schema=to_schema(schema),
-            partition_by=tuple(partition_by),
-            sort_by=tuple(sort_by),
+            partition_by=terms(partition_by),
+            sort_by=terms(sort_by),
             format_version=stated_version(identifier, merged, format_version),
             properties=merged,
             location=None if location is None else parse_from_user(location).text,

@@ -1,7 +1,8 @@
-"""What users give where a schema is wanted."""
+"""What users give where a schema, or how to partition and sort by it, is wanted."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -23,3 +24,8 @@ def to_schema(given: AnySchema) -> Schema:
     if isinstance(given, str):
         return schema_from_ddl(given)
     raise InvalidInput(f"a schema is a floeberg.Schema, a pyarrow.Schema or Spark DDL text, not {type(given).__name__}")
+
+
+def terms(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Terms to partition or sort by: one as text, or several."""
+    return (given,) if isinstance(given, str) else tuple(given)

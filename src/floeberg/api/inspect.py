@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import pyarrow as pa
 
+from floeberg.api.moments import to_milliseconds
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.errors import InvalidInput
 from floeberg.inspect.by_name import LOGS, OVER_ALL, metadata_table_batches
@@ -24,7 +25,8 @@ TABLES: Final = (*LOGS, *STREAMED, "manifests", "partitions")
 
 class Inspect:
     """A table's metadata tables, of the state the table was loaded with. Those of one snapshot take `snapshot_id`, `ref`
-    (a branch or tag) or `as_of` (an aware datetime); without, they show the current snapshot."""
+    (a branch or tag) or `as_of` (a time as text, in UTC unless it says its zone, an aware datetime or milliseconds); without,
+    they show the current snapshot."""
 
     def __init__(self, pointer: TablePointer, state: TableState) -> None:
         self._source = Source(state.metadata, pointer.store_for, state.metadata_location)
@@ -46,43 +48,43 @@ class Inspect:
         return refs_table(self._source)
 
     def entries(
-        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | None = None
+        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | str | int | None = None
     ) -> pa.Table:
         """The manifest entries of a snapshot, those of deleted files too."""
         return self.batches("entries", snapshot_id=snapshot_id, ref=ref, as_of=as_of).read_all()
 
     def files(
-        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | None = None
+        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | str | int | None = None
     ) -> pa.Table:
         """The data and delete files of a snapshot."""
         return self.batches("files", snapshot_id=snapshot_id, ref=ref, as_of=as_of).read_all()
 
     def data_files(
-        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | None = None
+        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | str | int | None = None
     ) -> pa.Table:
         """The data files of a snapshot."""
         return self.batches("data_files", snapshot_id=snapshot_id, ref=ref, as_of=as_of).read_all()
 
     def delete_files(
-        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | None = None
+        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | str | int | None = None
     ) -> pa.Table:
         """The delete files and deletion vectors of a snapshot."""
         return self.batches("delete_files", snapshot_id=snapshot_id, ref=ref, as_of=as_of).read_all()
 
     def manifests(
-        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | None = None
+        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | str | int | None = None
     ) -> pa.Table:
         """The manifests of a snapshot."""
         return manifests_table(self._source, self._snapshot(snapshot_id, ref, as_of))
 
     def partitions(
-        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | None = None
+        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | str | int | None = None
     ) -> pa.Table:
         """What each partition of a snapshot holds."""
         return partitions_table(self._source, self._snapshot(snapshot_id, ref, as_of))
 
     def position_deletes(
-        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | None = None
+        self, *, snapshot_id: int | None = None, ref: str | None = None, as_of: datetime | str | int | None = None
     ) -> pa.Table:
         """The deletes by position of a snapshot, read from its delete files and deletion vectors."""
         return self.batches("position_deletes", snapshot_id=snapshot_id, ref=ref, as_of=as_of).read_all()
@@ -113,7 +115,7 @@ class Inspect:
         *,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of: datetime | None = None,
+        as_of: datetime | str | int | None = None,
     ) -> pa.RecordBatchReader:
         """A metadata table of files, entries or deletes as a stream, a manifest at a time: for tables whose metadata do
         not fit into memory. Raises InvalidInput for another table, or a snapshot chosen for an `all_` table."""
@@ -125,12 +127,7 @@ class Inspect:
         snapshot = None if table in OVER_ALL else self._snapshot(snapshot_id, ref, as_of)
         return metadata_table_batches(self._source, table, snapshot)
 
-    def _snapshot(self, snapshot_id: int | None, ref: str | None, as_of: datetime | None) -> Snapshot | None:
-        if as_of is not None and as_of.utcoffset() is None:
-            raise InvalidInput(f"as_of must say its time zone: {as_of.isoformat()} has none")
-        as_of_ms = None if as_of is None else _milliseconds(as_of)
-        return self._source.snapshot(snapshot_id=snapshot_id, ref=ref, as_of_ms=as_of_ms)
-
-
-def _milliseconds(moment: datetime) -> int:
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    def _snapshot(
+        self, snapshot_id: int | None, ref: str | None, as_of: datetime | str | int | None
+    ) -> Snapshot | None:
+        return self._source.snapshot(snapshot_id=snapshot_id, ref=ref, as_of_ms=to_milliseconds(as_of))

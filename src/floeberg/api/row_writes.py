@@ -18,8 +18,9 @@ class RowWrites:
     frame; columns are found by name. A table commits at once and gives the new snapshot (None when there was nothing to
     do); a transaction keeps the change for its end.
 
-    `branch` is the branch that is changed, `snapshot_properties` go into the snapshot's summary. What was read to decide a
-    change is the state this object holds; if others changed it meanwhile, ValidationConflict says what collided.
+    `branch` is the branch that is changed, `snapshot_properties` go into the snapshot's summary. A table plans each change
+    on its current state, a transaction on the state at its start. If others change the same rows before the commit,
+    ValidationConflict says what collided.
     """
 
     def append(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from typing import Any, Final
 
@@ -12,12 +13,13 @@ import polars as pl
 import pyarrow as pa
 
 from floeberg.api.caches import Caches
+from floeberg.api.moments import to_milliseconds
 from floeberg.arrow.open_file import ReadOptions
 from floeberg.arrow.read_ahead import DEFAULT_THREADS
 from floeberg.arrow.read_parquet import DEFAULT_BATCH_ROWS
 from floeberg.arrow.scan import TableReader, read_tasks, table_reader
 from floeberg.commit.pointer import TablePointer
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression
 from floeberg.scan.explanation import Explanation
 from floeberg.scan.plan import plan_files
@@ -36,7 +38,6 @@ BY_NAME: Final = "match-columns-by-name"
 BATCH_ROWS: Final = "batch-rows"
 THREADS: Final = "threads"
 VERIFY_CHECKSUMS: Final = "verify-checksums"
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,15 @@ class RowStream:
         return frame
 
     def to_pandas(self, **options: Any) -> Any:
-        """All rows as a pandas frame; options are those of `pyarrow.Table.to_pandas`. Needs pandas."""
+        """All rows as a pandas frame; options are those of `pyarrow.Table.to_pandas`. Raises UnsupportedFeature when pandas
+        is not installed."""
+        if importlib.util.find_spec("pandas") is None:
+            raise UnsupportedFeature("to_pandas needs pandas, which is not installed: pip install pandas")
         return self.to_arrow().to_pandas(**options)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for whoever takes an Arrow stream: DuckDB, polars, DataFusion, pyarrow."""
+        return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def count(self) -> int:
         """How many rows there are."""
@@ -130,7 +138,7 @@ class Scan(RowStream):
         limit: int | None = None,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of: datetime | int | None = None,
+        as_of: datetime | str | int | None = None,
         metadata_columns: bool | Sequence[str] = False,
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
@@ -216,17 +224,6 @@ def to_expression(where: Where) -> Expression:
     if isinstance(where, Expression):
         return where
     raise InvalidInput(f"a condition is text or an expression, not {type(where).__name__}")
-
-
-def to_milliseconds(moment: datetime | int | None) -> int | None:
-    """A point in time as milliseconds since the epoch. Raises InvalidInput for a datetime without time zone."""
-    if moment is None or (isinstance(moment, int) and not isinstance(moment, bool)):
-        return moment
-    if not isinstance(moment, datetime):
-        raise InvalidInput(f"as_of is a datetime or milliseconds since the epoch, not {moment!r:.60}")
-    if moment.utcoffset() is None:
-        raise InvalidInput(f"as_of must say its time zone: {moment.isoformat()} has none")
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def checked_limit(limit: object) -> int | None:

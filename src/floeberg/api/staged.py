@@ -16,7 +16,7 @@ from floeberg.catalogs.purge import delete_empty_folders
 from floeberg.catalogs.unpublished import UnpublishedPointer
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
-from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.commit.pointer import TableState
 from floeberg.errors import AlreadyExists, FloebergError, FormatError, InvalidInput, NotFound, ValidationConflict
 from floeberg.spec.builder import apply_updates
 from floeberg.spec.metadata import TableMetadata
@@ -53,7 +53,7 @@ class StagedTable:
         self.metadata: TableMetadata = _preview(loaded.state, first)
 
     @classmethod
-    def of_new(
+    def _of_new(
         cls, catalog: CatalogBackend, identifier: Identifier, metadata: TableMetadata, *, caches: Caches | None = None
     ) -> Self:
         """A table that its commit will create."""
@@ -62,7 +62,7 @@ class StagedTable:
         return cls(LoadedTable(pointer, state), identifier=identifier, caches=caches)
 
     @classmethod
-    def of_replaced(
+    def _of_replaced(
         cls, loaded: LoadedTable, identifier: Identifier, definition: TableDefinition, *, caches: Caches | None = None
     ) -> Self:
         """A table that its commit will replace; its history stays."""
@@ -84,11 +84,6 @@ class StagedTable:
     @property
     def name(self) -> str:
         return self._pointer.identifier
-
-    @property
-    def pointer(self) -> TablePointer:
-        """What files are written through, for engines."""
-        return self._pointer
 
     @property
     def schema(self) -> Schema:

@@ -10,8 +10,10 @@ from floeberg.api.attach import to_spark
 from floeberg.api.caches import Caches
 from floeberg.api.incremental import AppendScan, ChangeScan
 from floeberg.api.inspect import Inspect
+from floeberg.api.maintenance import Maintenance
+from floeberg.api.moments import to_milliseconds
 from floeberg.api.row_writes import MakeChange, RowWrites
-from floeberg.api.scan import Scan, ScanSource, Where, to_milliseconds
+from floeberg.api.scan import Scan, ScanSource, Where
 from floeberg.api.transaction import Transaction
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
 from floeberg.api.writing import Change
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
 
 
 class Table(RowWrites):
-    """A table at one moment. Reading sees the state it was loaded with until `refresh`; a commit takes the newest state and
-    brings this object up to date."""
+    """A table at one moment. Reading sees the state it was loaded with until `refresh`. A change is planned on the table's
+    current state, whatever this object saw before, and brings the object up to date."""
 
     def __init__(self, loaded: LoadedTable, *, identifier: Identifier | None, caches: Caches | None = None) -> None:
         self._pointer = loaded.pointer
@@ -59,11 +61,6 @@ class Table(RowWrites):
     def state(self) -> TableState:
         """The state that is read, for engines."""
         return self._state
-
-    @property
-    def caches(self) -> Caches:
-        """What is kept of files that never change, for engines."""
-        return self._caches
 
     @property
     def metadata(self) -> TableMetadata:
@@ -114,6 +111,11 @@ class Table(RowWrites):
         """The metadata tables: `t.inspect.files()`."""
         return Inspect(self._pointer, self._state)
 
+    @property
+    def maintenance(self) -> Maintenance:
+        """What keeps the table healthy: `t.maintenance.expire_snapshots()`."""
+        return Maintenance(self)
+
     def scan(
         self,
         select: Sequence[str] | None = None,
@@ -122,16 +124,16 @@ class Table(RowWrites):
         limit: int | None = None,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of: datetime | int | None = None,
+        as_of: datetime | str | int | None = None,
         metadata_columns: bool | Sequence[str] = False,
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
     ) -> Scan:
         """The rows for which `where` is true: `t.scan(select=["id"], where="price > 3").to_arrow()`.
 
-        Of the current snapshot, or of the one that `snapshot_id`, `ref` (a branch or tag) or `as_of` (an aware datetime, or
-        milliseconds) names. `metadata_columns` adds `_file`, `_pos` and so on (True, or a list of names); options are those
-        of `ScanOptions`.
+        Of the current snapshot, or of the one that `snapshot_id`, `ref` (a branch or tag) or `as_of` names: a time as text
+        (`"2026-01-01"`, in UTC unless it says its zone), an aware datetime or milliseconds. `metadata_columns` adds `_file`,
+        `_pos` and so on (True, or a list of names); options are those of `ScanOptions`.
         """
         return Scan(
             self._source,
@@ -204,7 +206,7 @@ class Table(RowWrites):
         *,
         snapshot_id: int | None = None,
         ref: str | None = None,
-        as_of: datetime | int | None = None,
+        as_of: datetime | str | int | None = None,
         metadata_columns: Sequence[str] = (),
         options: Mapping[str, str] | None = None,
     ) -> DataFrame:
@@ -237,11 +239,12 @@ class Table(RowWrites):
         self._state = committed.state
         return committed
 
-    def take(self, operations: list[Operation]) -> None:
+    def _take(self, operations: list[Operation]) -> None:
         """Commits what an update block collected."""
         self.commit(*operations)
 
     def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
+        self.refresh()
         head = self.metadata.snapshot_for_ref(branch)
         planned = make(
             Change(
@@ -260,25 +263,31 @@ class Table(RowWrites):
             raise
 
     def transaction(self) -> Transaction:
-        """Several changes as one commit: `with t.transaction() as tx: …`."""
-        return Transaction(self)
+        """Several changes as one commit: `with t.transaction() as tx: …`.
+
+        It begins with the table's current state, which this object shows from then on: what `t.scan()` reads inside the
+        block is what the changes are validated against.
+        """
+        return Transaction(self.refresh())
 
     def update_schema(self, *, case_sensitive: bool = True, allow_incompatible_changes: bool = False) -> UpdateSchema:
         """`with t.update_schema() as u: u.add_column("x", "bigint")`"""
-        return UpdateSchema(self, case_sensitive=case_sensitive, allow_incompatible_changes=allow_incompatible_changes)
+        return UpdateSchema(
+            self.refresh(), case_sensitive=case_sensitive, allow_incompatible_changes=allow_incompatible_changes
+        )
 
     def update_spec(self, *, case_sensitive: bool = True) -> UpdateSpec:
         """`with t.update_spec() as u: u.add_field("day(ts)")`"""
-        return UpdateSpec(self, case_sensitive=case_sensitive)
+        return UpdateSpec(self.refresh(), case_sensitive=case_sensitive)
 
     def update_sort_order(self, *, case_sensitive: bool = True) -> UpdateSortOrder:
         """`with t.update_sort_order() as u: u.order_by("ts desc")`"""
-        return UpdateSortOrder(self, case_sensitive=case_sensitive)
+        return UpdateSortOrder(self.refresh(), case_sensitive=case_sensitive)
 
     def update_properties(self) -> UpdateProperties:
         """`with t.update_properties() as u: u.set({"write.delete.mode": "merge-on-read"})`"""
-        return UpdateProperties(self)
+        return UpdateProperties(self.refresh())
 
     def manage_refs(self) -> ManageRefs:
         """`with t.manage_refs() as r: r.create_tag("q3")`"""
-        return ManageRefs(self)
+        return ManageRefs(self.refresh())

@@ -29,16 +29,11 @@ class TransactionTable(Protocol):
     @property
     def metadata(self) -> TableMetadata: ...
 
-    @property
-    def pointer(self) -> TablePointer: ...
+    _pointer: TablePointer
+    _state: TableState
+    _caches: Caches
 
-    @property
-    def state(self) -> TableState: ...
-
-    @property
-    def caches(self) -> Caches: ...
-
-    def take(self, operations: list[Operation]) -> None: ...
+    def _take(self, operations: list[Operation]) -> None: ...
 
 
 class Transaction(RowWrites):
@@ -50,7 +45,7 @@ class Transaction(RowWrites):
 
     def __init__(self, table: TransactionTable) -> None:
         self._table = table
-        self._state = table.state  # what the changes are planned on, even if the table's object moves on meanwhile
+        self._state = table._state  # what the changes are planned on, even if the table's object moves on meanwhile
         self._operations: list[Operation] = []
         self._metadata = self._state.metadata
         self._written: list[Planned] = []
@@ -72,7 +67,7 @@ class Transaction(RowWrites):
 
     def _commit(self) -> None:
         try:
-            self._table.take(self._operations)
+            self._table._take(self._operations)
         except FloebergError as error:
             for planned in self._written:
                 planned.failed(error)
@@ -83,15 +78,10 @@ class Transaction(RowWrites):
         """The table's definition with the changes so far (snapshots come with the commit)."""
         return self._metadata
 
-    def take(self, operations: list[Operation]) -> None:
+    def _take(self, operations: list[Operation]) -> None:
         """Keeps what an update block collected."""
         self._check_open()
         self._metadata = preview(self._metadata, operations)
-        self._operations += operations
-
-    def add(self, *operations: Operation) -> None:
-        """Adds operations (`floeberg.commit`), for engines and tools."""
-        self._check_open()
         self._operations += operations
 
     def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
@@ -100,7 +90,7 @@ class Transaction(RowWrites):
         with self._planned_on() as metadata:
             planned = make(
                 Change(
-                    ScanSource(self._table.pointer, metadata, self._table.caches),
+                    ScanSource(self._table._pointer, metadata, self._table._caches),
                     starting_snapshot_id=self._committed_head(metadata, branch),
                     branch=branch,
                     snapshot_properties=snapshot_properties,
@@ -127,7 +117,7 @@ class Transaction(RowWrites):
         if all(isinstance(operation, DEFINITION_CHANGES) for operation in self._operations):
             yield self._metadata
             return
-        with staged(self._table.pointer, self._state, self._operations) as metadata:
+        with staged(self._table._pointer, self._state, self._operations) as metadata:
             yield metadata
 
     def _check_open(self) -> None:

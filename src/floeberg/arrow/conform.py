@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from floeberg.arrow.advice import advice, advice_for_values
 from floeberg.arrow.conversion import Convert, converter_for
 from floeberg.arrow.file_schema import FileField, file_fields
 from floeberg.arrow.physical import default_of
@@ -69,8 +70,11 @@ class Conformer:
             try:
                 array = column_of(source, batch)
             except (pa.ArrowException, OverflowError) as error:
+                source_type = self._source.field(target.name).type if target.name in self._source.names else None
                 raise InvalidInput(
-                    f"column {target.name!r} does not fit type {target.type}: {error}", column=target.name
+                    f"column {target.name!r} does not fit type {target.type}: {error}"
+                    f"{advice_for_values(target.name, source_type, target.type)}",
+                    column=target.name,
                 ) from error
             check_required(array, target, path=target.name)
             arrays.append(array)
@@ -113,7 +117,8 @@ class _WriteResolver(Resolver):
 
     def mismatch(self, field: FileField, target: IcebergType, path: str) -> InvalidInput:
         return InvalidInput(
-            f"column {path!r} is {field.type} in the data and cannot be written as {target}; cast it first",
+            f"column {path!r} is {field.type} in the data and cannot be written as {target}; "
+            f"{advice(path, field.type, target)}",
             column=path,
         )
 

@@ -7,15 +7,16 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 from fastavro.schema import SchemaParseException, UnknownType
 
 from floeberg.effects.protocols import Store
-from floeberg.errors import DataFileCorrupt, FileNotFound, FloebergError
+from floeberg.errors import DataFileCorrupt, FileNotFound, FloebergError, StorageError
 from floeberg.storage.input_file import local_path, open_input
+from floeberg.storage.local import write_refused
 
 
 def open_source(store: Store, location: str, *, size_bytes: int | None = None) -> Any:
@@ -62,6 +63,11 @@ class FileSink(Protocol):
         """What of it lies in memory."""
         ...
 
+    def check(self) -> None:
+        """Raises StorageError when some of what went to `stream` could not be written. The stream itself never raises:
+        encoders in C++ end the process over an error of their output."""
+        ...
+
     def close(self) -> int:
         """Its size in bytes."""
         ...
@@ -90,6 +96,9 @@ class MemorySink:
     def memory_bytes(self) -> int:
         return self.tell()
 
+    def check(self) -> None:
+        """Memory takes everything."""
+
     def close(self) -> int:
         buffer = self.stream.getvalue()
         self._store.write(self._location, buffer.to_pybytes())
@@ -107,8 +116,7 @@ class LocalSink:
         store.write(location, b"")
         self._store = store
         self._location = location
-        self._path = path
-        self.stream: Any = pa.OSFile(path, mode="wb")
+        self.stream: Any = LocalStream(path)
 
     def tell(self) -> int:
         return int(self.stream.tell())
@@ -117,16 +125,83 @@ class LocalSink:
     def memory_bytes(self) -> int:
         return 0
 
+    def check(self) -> None:
+        if isinstance(self.stream.failure, OSError):
+            raise write_refused(self._location, self.stream.failure) from self.stream.failure
+        if self.stream.failure is not None:
+            raise self.stream.failure
+
     def close(self) -> int:
-        size_bytes = self.tell()
+        self.stream.sync()
         self.stream.close()
-        descriptor = os.open(self._path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        return size_bytes
+        self.check()
+        return self.tell()
 
     def abort(self) -> None:
         self.stream.close()
-        self._store.delete(self._location)
+        remove(self._store, self._location)
+
+
+class LocalStream:
+    """The output of an encoder, straight to a file. What fails is remembered, not raised, and nothing is written after."""
+
+    def __init__(self, path: str) -> None:
+        self.failure: BaseException | None = None
+        self._size_bytes = 0
+        self._descriptor = -1
+        with self._remembering():
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+
+    @property
+    def closed(self) -> bool:
+        return self._descriptor < 0
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def tell(self) -> int:
+        return self._size_bytes
+
+    def flush(self) -> None:
+        """Nothing is buffered here."""
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data)
+        self._size_bytes += view.nbytes
+        if self.failure is None:
+            with self._remembering():
+                left = view
+                while left:
+                    left = left[os.write(self._descriptor, left) :]
+        return view.nbytes
+
+    def sync(self) -> None:
+        """Makes what was written durable."""
+        if self.failure is None:
+            with self._remembering():
+                os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            with self._remembering():
+                os.close(descriptor)
+
+    @contextmanager
+    def _remembering(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            self.failure = self.failure or error
+
+
+def remove(store: Store, location: str) -> None:
+    """Deletes a file that no commit knows. One that stays is an orphan; saying so must not hide why it is removed."""
+    with suppress(StorageError):
+        store.delete(location)

@@ -10,6 +10,7 @@ from uuid import UUID
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from floeberg.arrow.io import remove
 from floeberg.arrow.locations import DataLocations
 from floeberg.arrow.write import RollingWriter
 from floeberg.arrow.write_deletes import DeletedFile, write_position_deletes, write_vectors
@@ -103,7 +104,7 @@ class TableWriter:
             writer.abort()
         self._open = []
         for location in {file.file_path for file in self._written}:
-            self._store_for(location).delete(location)
+            remove(self._store_for(location), location)
         self._written = []
 
     def _partition_path(self, file: DeletedFile) -> str:
@@ -111,6 +112,16 @@ class TableWriter:
         if not spec.fields:
             return ""
         return spec.path(source_schema(self.metadata, file.spec_id), file.partition)
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"the pandas frame cannot be converted to Arrow: {error}; a column must hold values of one type (df.dtypes shows "
+            "object for mixed ones; df['x'] = df['x'].astype('Int64'), 'string' or 'float64' makes it one)"
+        ) from error
 
 
 def to_arrow(data: Any) -> pa.Table | pa.RecordBatchReader:
@@ -121,7 +132,7 @@ def to_arrow(data: Any) -> pa.Table | pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if type(data).__module__.split(".")[0] == "pandas":
-        return pa.Table.from_pandas(data, preserve_index=False)
+        return _from_pandas(data)
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data)
     raise InvalidInput(

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from floeberg.arrow.conform import Conformer
 from floeberg.arrow.file_schema import file_fields
-from floeberg.arrow.io import FileSink, open_sink
+from floeberg.arrow.io import FileSink, open_sink, remove
 from floeberg.arrow.metrics import MetricsCollector
 from floeberg.arrow.metrics_config import MetricsConfig, metrics_config
 from floeberg.arrow.partition import Partition, sort_table, split_by_partition
@@ -97,7 +97,14 @@ class DataFileWriter:
             fields = file_fields(arrow_schema(schema), location=location)
             self._projection = Projection(fields, stored, location=location)
         self._metrics = MetricsCollector(stored, metrics)
-        self._writer = _WRITERS[self._format](open_sink(store, location), stored, properties)
+        self._sink = open_sink(store, location)
+        try:
+            self._writer = _WRITERS[self._format](self._sink, stored, properties)
+            self._sink.check()
+        except BaseException:
+            self._sink.abort()
+            raise
+        self._aborted = False
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Adds rows. Raises InvalidInput when the format cannot hold a value."""
@@ -105,6 +112,7 @@ class DataFileWriter:
             batch = self._projection.apply(batch)
         self._metrics.update(batch)
         self._writer.write(batch)
+        self._check()
 
     @property
     def buffered_bytes(self) -> int:
@@ -113,17 +121,30 @@ class DataFileWriter:
     def flush(self) -> None:
         """Encodes what is buffered."""
         self._writer.flush()
+        self._check()
 
     def has_reached(self, target_bytes: int) -> bool:
         """Whether the file has that many bytes; what is buffered is encoded before that is said."""
         if self._writer.written_bytes < target_bytes:
             return False
-        self._writer.flush()
+        self.flush()
         return self._writer.written_bytes >= target_bytes
 
+    def _check(self) -> None:
+        """Raises StorageError, and leaves nothing of the file, when it could not be written."""
+        try:
+            self._sink.check()
+        except BaseException:
+            self.abort()
+            raise
+
     def close(self) -> DataFile:
-        """Makes the file durable and describes it."""
-        result = self._writer.close()
+        """Makes the file durable and describes it. Nothing is left of it when that fails."""
+        try:
+            result = self._writer.close()
+        except BaseException:
+            self.abort()
+            raise
         metrics = self._metrics.finish()
         kind = self._kind
         return DataFile(
@@ -152,8 +173,10 @@ class DataFileWriter:
         return metrics if keys is None else {key: value for key, value in metrics.items() if key in keys}
 
     def abort(self) -> None:
-        """Drops the file; nothing of it reaches the store."""
-        self._writer.abort()
+        """Drops the file; nothing of it stays in the store."""
+        if not self._aborted:
+            self._aborted = True
+            self._writer.abort()
 
 
 @dataclass(slots=True)
@@ -229,7 +252,7 @@ class RollingWriter:
             slot.writer.abort()
         self._open = {}
         for file in self._done:
-            self._store.delete(file.file_path)
+            remove(self._store, file.file_path)
         self._done = []
 
     def _add(self, partition: Partition, rows: pa.RecordBatch) -> None:

@@ -46,6 +46,7 @@ from floeberg.errors import (
     TableNotFound,
     Unavailable,
     UnsupportedFeature,
+    WriteRefused,
 )
 from floeberg.files.metadata_file import PLAIN_SUFFIX
 from floeberg.spec.metadata import TableMetadata
@@ -134,6 +135,8 @@ class FilesystemPointer:
         except PreconditionFailed as taken:
             if not self._holds(location, content):
                 raise self._conflict(version) from taken
+        except WriteRefused:
+            raise  # nothing was published: the outcome is known
         except StorageError as failed:
             self._settle(location, content, failed)
         self._check_in_line(_Attempt(version=version, location=location, content=content, new=new, base=base))

@@ -18,6 +18,7 @@ from floeberg.errors import (
     Unavailable,
     ViewAlreadyExists,
     ViewNotFound,
+    WriteRefused,
 )
 from floeberg.spec.view_metadata import ViewMetadata
 from floeberg.storage.guard import Roots
@@ -64,6 +65,9 @@ class PointedViews:
         location = self._write(new, base_location=base.metadata_location)
         try:
             swapped = self._rows.swap(base.identifier, VIEW, expected=base.metadata_location, location=location)
+        except WriteRefused:
+            self._discard(location)
+            raise
         except Throttled as refused:
             self._discard(location)
             raise CommitConflict(

@@ -12,8 +12,8 @@ VIEW: Final = "VIEW"
 
 
 class PointerRows(Protocol):
-    """Where the pointers are. Every method is one atomic step. A change raises Throttled when it is proved that it did not
-    take effect, Unavailable when that is not known."""
+    """Where the pointers are. Every method is one atomic step. A change raises Throttled or WriteRefused when it is proved
+    that it did not take effect, Unavailable when that is not known."""
 
     @property
     def keeps_views(self) -> bool: ...

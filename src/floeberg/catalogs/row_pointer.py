@@ -31,6 +31,7 @@ from floeberg.errors import (
     TableNotFound,
     Throttled,
     Unavailable,
+    WriteRefused,
 )
 from floeberg.spec.metadata import TableMetadata
 from floeberg.storage.registry import Stores
@@ -111,6 +112,9 @@ class RowPointer:
         location = self._write_file(new, base_location=expected)
         try:
             swapped = self._rows.swap(self._key, TABLE, expected=expected, location=location)
+        except WriteRefused:
+            discard(self.store_for(location), location)
+            raise
         except Throttled as refused:
             discard(self.store_for(location), location)
             raise CommitConflict(

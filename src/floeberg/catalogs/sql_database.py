@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -9,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
 
 from floeberg.catalogs.sql_uri import database_url, shown_url
-from floeberg.errors import CatalogError, Throttled, Unavailable, UnsupportedFeature
+from floeberg.errors import CatalogError, Throttled, Unavailable, UnsupportedFeature, WriteRefused
 from floeberg.storage.secret import Secret, redact
 
 T = TypeVar("T")
@@ -17,6 +18,9 @@ T = TypeVar("T")
 LOCK_TIMEOUT_S: Final = 60
 CONNECT_TIMEOUT_S: Final = 15
 _CHANGING: Final = "floeberg_changing"
+_SQLITE_FINAL: Final = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL})
+_SQLSTATES_FINAL: Final = frozenset({"25006", "53100", "42501"})
+"""A read-only transaction, a full disk, a missing right."""
 
 
 class Duplicate(Exception):
@@ -49,8 +53,9 @@ class Database:
             raise Unavailable(f"catalog {self._catalog}: no connection to the database became free") from None
 
     def change(self, work: Callable[[sa.Connection], T]) -> T:
-        """Does `work` in one transaction. Raises Throttled when it is proved that nothing was changed, Unavailable when that
-        is not known (the answer to COMMIT was lost), and Duplicate when a row of that key is there."""
+        """Does `work` in one transaction. Raises Throttled when it is proved that nothing was changed, WriteRefused when trying
+        again is no use either, Unavailable when it is not known (the answer to COMMIT was lost), and Duplicate when a row of
+        that key is there."""
         try:
             connection = self._engine.connect().execution_options(**{_CHANGING: True})
         except sa.exc.DBAPIError as error:
@@ -65,10 +70,14 @@ class Database:
                 raise Duplicate(self._said(error)) from None
             except sa.exc.DBAPIError as error:
                 self._roll_back(connection)
-                raise Throttled(f"catalog {self._catalog}: the database refused: {self._said(error)}") from None
+                refusal = WriteRefused if _is_final(error) else Throttled
+                raise refusal(f"catalog {self._catalog}: the database refused: {self._said(error)}") from None
             try:
                 connection.commit()
             except sa.exc.DBAPIError as error:
+                if _is_final(error):
+                    self._roll_back(connection)
+                    raise WriteRefused(f"catalog {self._catalog}: the database refused: {self._said(error)}") from None
                 raise Unavailable(
                     f"catalog {self._catalog}: the answer to COMMIT was lost: {self._said(error)}"
                 ) from None
@@ -83,6 +92,14 @@ class Database:
 
     def _said(self, error: sa.exc.DBAPIError) -> str:
         return redact(" ".join(str(error.orig).split()), self._secrets)
+
+
+def _is_final(error: sa.exc.DBAPIError) -> bool:
+    """Whether the database says that it cannot write at all: read-only, full, or not allowed."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    if isinstance(code, int):
+        return code & 0xFF in _SQLITE_FINAL
+    return getattr(error.orig, "sqlstate", None) in _SQLSTATES_FINAL
 
 
 def open_database(catalog: str, uri: str | Secret, options: Mapping[str, str | Secret]) -> Database:

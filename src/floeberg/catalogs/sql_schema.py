@@ -8,7 +8,7 @@ from typing import Final, Literal
 import sqlalchemy as sa
 
 from floeberg.catalogs.sql_database import Database, Duplicate
-from floeberg.errors import CatalogError, InvalidInput, Throttled, UnsupportedFeature
+from floeberg.errors import CatalogError, InvalidInput, Throttled, UnsupportedFeature, WriteRefused
 from floeberg.storage.secret import Secret
 
 SchemaVersion = Literal["V0", "V1"]
@@ -53,7 +53,7 @@ def prepare(catalog: str, database: Database, options: Mapping[str, str | Secret
         )
     try:
         database.change(lambda connection: _make(connection, wanted))
-    except (Throttled, Duplicate) as error:
+    except (Throttled, WriteRefused, Duplicate) as error:
         made = database.read(_version_found)  # two processes may make the tables at once; the loser finds them there
         if made is None or (wanted == "V1" and made == "V0"):
             raise CatalogError(

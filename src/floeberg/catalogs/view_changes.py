@@ -124,7 +124,11 @@ def _change(catalog: CatalogBackend, loaded: LoadedView, updates: _Updates) -> L
         attempt += 1
         new = apply_view_updates(loaded.metadata, updates(loaded.metadata), now_ms=catalog.effects.clock.now_ms())
         if new is loaded.metadata:
-            return loaded
+            newest = loaded if attempt > 1 else reload_view(catalog, loaded)
+            if newest.metadata_location == loaded.metadata_location:
+                return loaded
+            loaded = newest  # the view was stale, so that there was nothing to do proves nothing
+            continue
         try:
             return catalog.swap_view(loaded, new)
         except CommitConflict:

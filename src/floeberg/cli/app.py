@@ -1,30 +1,59 @@
-"""The commands put together."""
+"""The commands put together. Each loads when it is called, so that the command starts quickly."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Protocol, runtime_checkable
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Protocol, runtime_checkable
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from floeberg.cli.check import check
-from floeberg.cli.describe import describe
-from floeberg.cli.diff import diff
-from floeberg.cli.explain import explain
-from floeberg.cli.files import files
-from floeberg.cli.manifests import manifests
-from floeberg.cli.metadata import metadata
-from floeberg.cli.partitions import partitions
-from floeberg.cli.refs import refs
-from floeberg.cli.scan import scan
-from floeberg.cli.schema import schema
-from floeberg.cli.snapshots import snapshots
-from floeberg.cli.tables import tables
+from floeberg.errors import UnsupportedFeature
 from floeberg.version import VERSION
 
-COMMANDS: Sequence[Callable[..., None]] = (
-    tables, describe, schema, snapshots, files, partitions, manifests, refs, scan, diff, explain, metadata, check,
-)  # fmt: skip
+COMMANDS: Final[Mapping[str, str]] = {
+    "namespaces": "List the namespaces of a catalog.",
+    "tables": "List the tables of a catalog.",
+    "views": "List the views of a catalog.",
+    "describe": "Show a table at a glance: columns, partitioning, live rows, current snapshot, branches and properties.",
+    "schema": "Show the columns of a table, nested ones too, with their ids.",
+    "view": "Show a view: its query, columns and properties.",
+    "snapshots": "Show what happened to a table, the newest first.",
+    "files": "List the data and delete files of a snapshot.",
+    "partitions": "List the partitions of a snapshot with their rows, files and deletes.",
+    "manifests": "List the manifests of a snapshot, with how many files each adds, keeps and deletes.",
+    "refs": "List the branches and tags of a table, and how long each keeps what it keeps.",
+    "scan": "Print the rows of a table.",
+    "count": "Count the live rows of a table.",
+    "sql": "Run a query over tables, by DuckDB (pip install duckdb).",
+    "diff": "Show what changed from one snapshot to another: files, rows and schema.",
+    "explain": "Show which manifests and files a condition leaves out, at each level, and which part of it does so.",
+    "metadata": "Print the table's metadata as indented JSON.",
+    "check": "Check that a table is whole.",
+}
+"""What each command does; the module of its name holds a function of its name."""
+
+_ELSEWHERE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("append", "insert", "load"), "t.append(rows) in Python, or INSERT INTO on Spark"),
+    **dict.fromkeys(("delete", "update", "upsert", "merge"), "t.delete, t.update, t.upsert in Python, or SQL on Spark"),
+    **dict.fromkeys(("create", "drop", "rename", "register"), "the methods of floeberg.catalog(…), or SQL on Spark"),
+    **dict.fromkeys(("expire", "expire-snapshots"), "CALL system.expire_snapshots on Spark"),
+    **dict.fromkeys(
+        (
+            "compact",
+            "optimize",
+            "rewrite",
+            "rewrite-manifests",
+            "rewrite-deletes",
+            "remove-orphans",
+            "vacuum",
+            "repair",
+        ),
+        "another engine for now: Floeberg has no such maintenance yet",
+    ),
+}
+"""What people look for here and find elsewhere."""
 
 HELP = """Look into Apache Iceberg tables. Nothing is ever changed.
 
@@ -39,6 +68,8 @@ floeberg scan ./lake/db/orders --where "price > 3" --limit 5
 Catalogs are configured in ./floeberg.toml or ~/.floeberg.toml (\\[catalog.lake] warehouse = "s3://bucket/lake"), by
 variables (FLOEBERG_CATALOG__LAKE__WAREHOUSE) or by options.
 
+The options of every command (--warehouse, --catalog, --json …) may also stand before the command.
+
 Exit codes: 0 done, 1 check found errors, 2 bad input, 3 not found, 4 corrupt or unsupported, 5 a store or catalog failed,
 70 a fault of the program.
 """
@@ -51,9 +82,36 @@ class _Usage(Protocol):
     def show(self) -> None: ...
 
 
+class _Commands(TyperGroup):
+    """Lists commands by what stands above, and loads one when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        text = COMMANDS.get(cmd_name)
+        return None if text is None else TyperCommand(name=cmd_name, help=text)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if name in COMMANDS:
+            return name, _load(name), args[1:]
+        if name in _ELSEWHERE:
+            raise UnsupportedFeature(f"floeberg {name}: this command only looks into tables; use {_ELSEWHERE[name]}")
+        return super().resolve_command(ctx, args)
+
+
+def _load(name: str) -> Any:
+    single = typer.Typer(add_completion=False, context_settings=_SETTINGS)
+    single.command(name)(getattr(importlib.import_module(f"floeberg.cli.{name}"), name))
+    return typer.main.get_command(single)
+
+
+_SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
+
 app = typer.Typer(
-    name="floeberg", help=HELP, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    name="floeberg", cls=_Commands, help=HELP, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False,
+    context_settings=_SETTINGS,
 )  # fmt: skip
 
 
@@ -73,15 +131,37 @@ def options(
     """The options of every command; `--debug` is taken out before, wherever it stands."""
 
 
-for command in COMMANDS:
-    app.command()(command)
+_FLAGS: Final = frozenset({"--json", "--lenient"})
+_WITH_VALUE: Final = frozenset(
+    {"--catalog", "-c", "--warehouse", "-w", "--type", "--uri", "--property", "-p", "--config", "--relocate"}
+)
+
+
+def after_the_command(arguments: Sequence[str]) -> list[str]:
+    """The arguments with shared options that stand before the command moved behind it, where it takes them."""
+    at = 0
+    while at < len(arguments) and (taken := _taken(arguments[at])):
+        at += taken
+    if at == 0 or at >= len(arguments) or arguments[at].startswith("-"):
+        return list(arguments)
+    return [arguments[at], *arguments[:at], *arguments[at + 1 :]]
+
+
+def _taken(argument: str) -> int:
+    """How many arguments a shared option takes, itself included; 0 for anything else."""
+    if argument in _FLAGS:
+        return 1
+    if argument in _WITH_VALUE:
+        return 2
+    name = argument.partition("=")[0] if argument.startswith("--") else argument[:2]
+    return 1 if name in _WITH_VALUE and len(argument) > len(name) else 0
 
 
 def invoke(arguments: Sequence[str]) -> int:
     """Runs a command; its exit code. Errors of Floeberg are raised, wrong usage is shown."""
     command: Any = typer.main.get_command(app)
     try:
-        result = command.main(args=list(arguments), prog_name="floeberg", standalone_mode=False)
+        result = command.main(args=after_the_command(arguments), prog_name="floeberg", standalone_mode=False)
     except typer.Abort:
         return 130
     except Exception as error:

@@ -55,7 +55,7 @@ def check(
     with printer.progress() as progress:
         report = check_table(
             opened.metadata,
-            opened.pointer.store_for,
+            opened._pointer.store_for,
             name=opened.name,
             snapshot_ids=snapshot or None,
             read_footers=not fast,

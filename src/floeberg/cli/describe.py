@@ -9,11 +9,12 @@ from floeberg.cli.options import TableArgument, with_shared_options
 from floeberg.cli.output import Printer
 from floeberg.cli.schema import column_rows, field_json
 from floeberg.cli.target import Target
+from floeberg.spec.data_file import FileContent
 from floeberg.spec.snapshots import Snapshot
 from floeberg.storage.secret import redact_options
 
 _TOTALS = {
-    "total-records": "rows",
+    "total-records": "rows written",
     "total-data-files": "data files",
     "total-files-size": "bytes",
     "total-delete-files": "delete files",
@@ -24,7 +25,7 @@ _TOTALS = {
 
 @with_shared_options
 def describe(target: Target, printer: Printer, table: TableArgument) -> None:
-    """Show a table at a glance: columns, partitioning, current snapshot, branches and properties.
+    """Show a table at a glance: columns, partitioning, live rows, current snapshot, branches and properties.
 
     floeberg describe db.orders
 
@@ -46,6 +47,7 @@ def describe(target: Target, printer: Printer, table: TableArgument) -> None:
             "partitioned by": _partitioning(opened) or "nothing",
             "sorted by": _sorting(opened) or "nothing",
             **_snapshot_rows(opened.current_snapshot),
+            **_live_rows_text(opened),
             "snapshots": len(metadata.snapshots),
             "refs": ", ".join(f"{name} ({ref.type})" for name, ref in sorted(metadata.refs.items())) or None,
         }
@@ -72,6 +74,24 @@ def _snapshot_rows(snapshot: Snapshot | None) -> dict[str, object]:
         "current snapshot": f"{snapshot.snapshot_id} ({snapshot.operation or '-'}, {moment(snapshot.timestamp_ms)})",
         "holds": ", ".join(f"{count} {label}" for label, count in totals.items()) or None,
     }
+
+
+def live_rows(table: Table) -> int | None:
+    """How many rows a scan gives, deletes applied; None when equality deletes would have to be compared with the data."""
+    scan = table.scan()
+    plan = scan.plan()
+    if plan.has_deletes and any(
+        delete.file.content is FileContent.EQUALITY_DELETES for task in plan for delete in task.deletes
+    ):
+        return None
+    return scan.count()
+
+
+def _live_rows_text(table: Table) -> dict[str, object]:
+    if table.current_snapshot is None:
+        return {}
+    rows = live_rows(table)
+    return {"live rows": "not known before equality deletes are applied: floeberg count" if rows is None else rows}
 
 
 def _partitioning(table: Table) -> str:
@@ -106,6 +126,7 @@ def _as_json(table: Table) -> dict[str, object]:
         "partition_by": _partitioning(table),
         "sort_by": _sorting(table),
         "current_snapshot_id": metadata.current_snapshot_id,
+        "live_rows": live_rows(table),
         "summary": None if snapshot is None else redact_options(snapshot.summary),
         "refs": {name: {"type": str(ref.type), "snapshot_id": ref.snapshot_id} for name, ref in metadata.refs.items()},
         "properties": redact_options(metadata.properties),

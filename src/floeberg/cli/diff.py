@@ -44,7 +44,7 @@ def diff(
     if after is None:
         raise InvalidInput("TO cannot be `empty`")
     before = _find(opened.metadata, old, other=after)
-    found = snapshot_diff(Source(opened.metadata, opened.pointer.store_for), before, after)
+    found = snapshot_diff(Source(opened.metadata, opened._pointer.store_for), before, after)
     if printer.as_json:
         printer.json(_as_json(found))
         return

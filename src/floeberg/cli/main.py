@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -29,7 +30,10 @@ DEBUG: Final = "--debug"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command and ends the process."""
+    """Runs the command and ends the process. One whose output nobody reads any more (`| head`) ends as other programs do,
+    by the signal."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 

@@ -6,16 +6,16 @@ import functools
 import inspect
 import os
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from floeberg.api.moments import parse_moment
 from floeberg.cli.config import load_config
 from floeberg.cli.output import Printer
 from floeberg.cli.target import Target, pairs
-from floeberg.errors import InvalidInput
 
 TableArgument = Annotated[
     str,
@@ -124,10 +124,4 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def parse_time(text: str | None) -> datetime | None:
     """A moment; without a time zone it is in UTC. Raises InvalidInput."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidInput(f"{text!r} is no time; write 2024-05-01 or 2024-05-01T12:00:00Z") from error
-    return moment if moment.utcoffset() is not None else moment.replace(tzinfo=UTC)
+    return None if text is None else parse_moment(text)

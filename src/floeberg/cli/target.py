@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from floeberg.api.catalog import Catalog, open_table
 from floeberg.api.table import Table
+from floeberg.api.view import View
 from floeberg.catalogs.identifiers import Identifier, to_identifier
 from floeberg.cli.config import Config
 from floeberg.errors import InvalidInput
@@ -37,6 +38,23 @@ class Target:
             raise InvalidInput(f"--relocate and --lenient are for a metadata file or table folder, not for {text!r}")
         name, identifier = self._named(text)
         return self.config.open(name).load_table(identifier)
+
+    def named_table(self, parts: Sequence[str]) -> Table:
+        """The table of a name's parts, of which none need be quoted. Raises TableNotFound, InvalidInput."""
+        catalog = parts[0] if self.catalog is None and len(parts) > 2 and parts[0] in self.config.catalogs else None
+        name = catalog or self.catalog or self.config.default_name()
+        own = parts[1:] if len(parts) > 2 and parts[0] == name else parts
+        opened = self.config.open(name)
+        if len(own) > 1:
+            return opened.load_table(tuple(own))
+        if not opened.default_namespace:
+            raise InvalidInput(f"{own[0]!r} names no namespace; a table is named namespace.table")
+        return opened.load_table((*opened.default_namespace, own[0]))
+
+    def view(self, text: str) -> View:
+        """The view of a name. Raises ViewNotFound, InvalidInput, UnsupportedFeature."""
+        name, identifier = self._named(text)
+        return self.config.open(name).load_view(identifier)
 
     def _named(self, text: str) -> tuple[str, Identifier]:
         """`catalog.db.t` where `catalog` is configured, or `db.t` in the catalog that is meant."""

@@ -79,7 +79,13 @@ def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay)
         attempt_number += 1
         attempt = replay(state, attempt_number)
         if attempt.metadata is state.metadata:
-            return state  # nothing to change
+            if attempt_number > 1 or state.metadata_location is None:
+                return state  # nothing to change
+            newest = pointer.refresh()
+            if newest.metadata_location == state.metadata_location:
+                return state
+            state = newest  # the base was stale, so that there was nothing to do proves nothing
+            continue
         try:
             return pointer.swap(state, attempt.metadata)
         except CommitUnknown as unknown:

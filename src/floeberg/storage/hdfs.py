@@ -6,19 +6,21 @@ version: this store does not declare `create_if_absent`, unless it is given a re
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyarrow import fs
 
 from floeberg.effects.protocols import Capabilities, FileInfo, Ids
-from floeberg.errors import FileNotFound, PreconditionFailed, Unavailable, UnsupportedFeature
+from floeberg.errors import FileNotFound, PreconditionFailed, Unavailable, UnsupportedFeature, WriteRefused
 from floeberg.storage.location import Location, join, parse
 from floeberg.storage.secret import Secret, redact
 
 Rename = Callable[[str, str], bool]
 """Renames a file unless the target is there; whether it did."""
+_REFUSALS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENAMETOOLONG})
 
 
 class HdfsStore:
@@ -69,7 +71,7 @@ class HdfsStore:
             return bool(self._filesystem.get_file_info(self._path(location)).type == fs.FileType.File)
 
     def write(self, location: str, content: bytes) -> None:
-        with _translated(location):
+        with _translated(location, is_write=True):
             self._write(self._path(location), content)
 
     def create(self, location: str, content: bytes) -> None:
@@ -80,8 +82,8 @@ class HdfsStore:
             )
         path = self._path(location)
         temporary = self._temporary(path)
+        self._write_temporary(location, temporary, content)
         with _translated(location):
-            self._write(temporary, content)
             if not self._rename_if_absent(temporary, path):
                 self._filesystem.delete_file(temporary)
                 raise PreconditionFailed(f"{location} is there already", location=location)
@@ -89,8 +91,8 @@ class HdfsStore:
     def replace(self, location: str, content: bytes) -> None:
         path = self._path(location)
         temporary = self._temporary(path)
+        self._write_temporary(location, temporary, content)
         with _translated(location):
-            self._write(temporary, content)
             self._filesystem.move(temporary, path)
 
     def delete(self, location: str) -> None:
@@ -123,10 +125,23 @@ class HdfsStore:
             found: Sequence[Any] = self._filesystem.get_file_info(selector)
             return found
 
+    def _write_temporary(self, location: str, temporary: str, content: bytes) -> None:
+        """Raises WriteRefused whatever goes wrong: nothing has the location's name yet."""
+        try:
+            self._write(temporary, content)
+        except OSError as error:
+            raise _refused(location, error) from None
+
     def _write(self, path: str, content: bytes) -> None:
+        """Writes a file; what is there of one that fails is removed."""
         self._filesystem.create_dir(path.rpartition("/")[0] or "/", recursive=True)
-        with self._filesystem.open_output_stream(path) as stream:
-            stream.write(content)
+        try:
+            with self._filesystem.open_output_stream(path) as stream:
+                stream.write(content)
+        except OSError:
+            with suppress(OSError):
+                self._filesystem.delete_file(path)
+            raise
 
     def _temporary(self, path: str) -> str:
         return f"{path.rpartition('/')[0]}/floeberg-{self._ids.uuid()}.tmp"
@@ -135,14 +150,23 @@ class HdfsStore:
         return parse(location).path
 
 
+def _refused(location: str, error: OSError) -> WriteRefused:
+    said = redact(str(error).partition("\n")[0])
+    return WriteRefused(f"{redact(location)} could not be written: {said}", location=location)
+
+
 @contextmanager
-def _translated(location: str) -> Iterator[None]:
+def _translated(location: str, *, is_write: bool = False) -> Iterator[None]:
     """Turns what pyarrow raises into our errors."""
     try:
         yield
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
+        if is_write:
+            raise _refused(location, error) from None
         raise FileNotFound(f"{redact(location)} is not there", location=location) from None
     except OSError as error:
+        if is_write and error.errno in _REFUSALS:
+            raise _refused(location, error) from None
         said = redact(str(error).partition("\n")[0])
         raise Unavailable(f"{redact(location)}: {said}", location=location) from None
 

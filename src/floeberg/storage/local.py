@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from floeberg.effects.protocols import Capabilities, FileInfo, Ids
@@ -15,6 +15,7 @@ from floeberg.errors import (
     PreconditionFailed,
     StorageError,
     UnsupportedFeature,
+    WriteRefused,
 )
 from floeberg.storage.location import Location, join, parse
 
@@ -22,6 +23,17 @@ TEMPORARY_PREFIX = "floeberg-"
 TEMPORARY_SUFFIX = ".tmp"
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS, errno.EXDEV})
+_UNCERTAIN = frozenset({errno.EIO, errno.ETIMEDOUT, errno.ESTALE, errno.EINTR, errno.EREMOTEIO})
+"""Errors of a link or rename over a network after which the name may be there all the same."""
+_WAYS_OUT = {
+    errno.ENOSPC: "free space there, then run the operation again",
+    errno.EDQUOT: "free space or raise the quota, then run the operation again",
+    errno.EFBIG: "raise the limit of a file's size, or lower write.target-file-size-bytes",
+    errno.EROFS: "the file system is mounted read-only",
+    errno.EACCES: "give this user the right to write there",
+    errno.EPERM: "give this user the right to write there",
+    errno.ENAMETOOLONG: "a name in the path, perhaps a partition value, is longer than the file system allows",
+}
 
 
 class LocalStore:
@@ -60,40 +72,44 @@ class LocalStore:
 
     def write(self, location: str, content: bytes) -> None:
         path = self.path(location)
-        with _translated(location, is_write=True):
-            self._make_folder(os.path.dirname(path))
-            self._write_file(path, content)
-            self._sync_folder(os.path.dirname(path))
+        folder = os.path.dirname(path)
+        with _refused(location):
+            self._make_folder(folder)
+            self._write_file(path, content, then=lambda: self._sync_folder(folder))
 
     def create(self, location: str, content: bytes) -> None:
         path = self.path(location)
         folder = os.path.dirname(path)
-        with _translated(location, is_write=True):
+        temporary = self._temporary(folder)
+        with _refused(location):
             self._make_folder(folder)
             if os.path.lexists(path):
                 raise _taken(location)
-            temporary = self._temporary(folder)
-            try:
-                self._write_file(temporary, content)
+            self._write_file(temporary, content)
+        try:
+            with _publishing(location):
                 self._link(temporary, path, location)
+            with _translated(location, is_write=True):
                 self._sync_folder(folder)
-            finally:
-                with suppress(FileNotFoundError):
-                    os.unlink(temporary)
+        finally:
+            with suppress(OSError):
+                os.unlink(temporary)
 
     def replace(self, location: str, content: bytes) -> None:
         path = self.path(location)
         folder = os.path.dirname(path)
-        with _translated(location, is_write=True):
+        temporary = self._temporary(folder)
+        with _refused(location):
             self._make_folder(folder)
-            temporary = self._temporary(folder)
+            self._write_file(temporary, content)
+        with _publishing(location):
             try:
-                self._write_file(temporary, content)
                 os.replace(temporary, path)
             except OSError:
-                with suppress(FileNotFoundError):
+                with suppress(OSError):
                     os.unlink(temporary)
                 raise
+        with _translated(location, is_write=True):
             self._sync_folder(folder)
 
     def delete(self, location: str) -> None:
@@ -145,13 +161,22 @@ class LocalStore:
     def _temporary(self, folder: str) -> str:
         return os.path.join(folder, f"{TEMPORARY_PREFIX}{self._ids.uuid()}{TEMPORARY_SUFFIX}")
 
-    def _write_file(self, path: str, content: bytes) -> None:
-        with open(path, "wb", buffering=0) as file:
-            view = memoryview(content)
-            while view:
-                view = view[file.write(view) :]
-            if self._fsync:
-                os.fsync(file.fileno())
+    def _write_file(self, path: str, content: bytes, *, then: Callable[[], None] | None = None) -> None:
+        """Writes a file and makes it durable; nothing is left of one that fails, so that its space is free again."""
+        file = open(path, "wb", buffering=0)  # noqa: SIM115
+        try:
+            with file:
+                view = memoryview(content)
+                while view:
+                    view = view[file.write(view) :]
+                if self._fsync:
+                    os.fsync(file.fileno())
+            if then is not None:
+                then()
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(path)
+            raise
 
     def _link(self, temporary: str, path: str, location: str) -> None:
         """Gives the file its name. Over NFS the reply to a link can be lost and the repeated request find the name
@@ -227,6 +252,33 @@ def _stat(path: str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     return status if stat.S_ISREG(status.st_mode) else None
+
+
+def write_refused(location: str, error: OSError) -> WriteRefused:
+    """Our error for a file that could not be written, with what to do about it."""
+    way_out = _WAYS_OUT.get(error.errno or 0)
+    said = f"{location} could not be written: {error.strerror or error}"
+    return WriteRefused(f"{said}; {way_out}" if way_out else said, location=location)
+
+
+@contextmanager
+def _refused(location: str) -> Iterator[None]:
+    """For what happens before a file has its name, or under a name that nobody knows yet."""
+    try:
+        yield
+    except OSError as error:
+        raise write_refused(location, error) from error
+
+
+@contextmanager
+def _publishing(location: str) -> Iterator[None]:
+    """For the moment at which a file gets its name."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _UNCERTAIN:
+            raise StorageError(f"{location}: {error.strerror or error}", location=location) from error
+        raise write_refused(location, error) from error
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from floeberg.errors import (
     Throttled,
     Unavailable,
     UnsupportedFeature,
+    WriteRefused,
 )
 from floeberg.storage.location import Location, parse
 from floeberg.storage.ranges import read_coalesced
@@ -38,6 +39,7 @@ T = TypeVar("T")
 TOKEN_ATTRIBUTE = "floebergtoken"  # letters only: the three stores disagree about every other character
 SINGLE_PUT_BYTES = 64 << 20
 _STATUS = re.compile(r"status code: (\d{3})")
+_NO_SPACE = 507
 _NEVER_RETRY = {"max_retries": 0, "retry_timeout": timedelta(seconds=60)}
 _TAKEN = (
     obstore.exceptions.AlreadyExistsError,
@@ -153,8 +155,20 @@ class ObjectStore:
         yield from sorted(path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"])
 
     def _put(self, location: str, content: bytes, **options: Any) -> None:
+        """Raises WriteRefused where the store's answer says that nothing was written."""
         key = self._key(location)
-        self._call(location, lambda: obstore.put(self._client, key, content, **options))
+        try:
+            self._call(location, lambda: obstore.put(self._client, key, content, **options))
+        except FileNotFound:
+            raise WriteRefused(
+                f"{redact(location)} could not be written: {self._root.authority} is not there; make the bucket or "
+                "container first",
+                location=location,
+            ) from None
+        except StorageError as error:
+            if type(error) is StorageError:  # the store read the request and refused it
+                raise WriteRefused(f"{error}; nothing was written", location=location) from None
+            raise
 
     def _is_ours(self, location: str, content: bytes, *, token: str) -> bool:
         """Whether the object that is there came from this call: the request, or a proxy's repetition of it.
@@ -243,7 +257,7 @@ def _translate(error: Exception, said: str, location: str) -> FloebergError:
         return _RangeBeyondEnd(message, location=location)
     if status in (429, 503):
         return Throttled(message, location=location)
-    if status is None or status >= 500 or status in (408, 409):
+    if status is None or (status >= 500 and status != _NO_SPACE) or status in (408, 409):
         return Unavailable(message, location=location)
     return StorageError(message, location=location)
 

@@ -28,6 +28,8 @@ class Fault(Enum):
     """It works, after a long time in which others go on."""
     THROTTLED = "throttled"
     """Nothing happened, and the store asks for fewer requests."""
+    REFUSED = "refused"
+    """Nothing happened, and the caller is told so: no space, read-only, not allowed."""
     STALE_LISTING = "stale listing"
     """A listing shows a past state (only where the store does not promise better)."""
     TORN = "torn write"
@@ -44,6 +46,7 @@ APPLICABLE: Mapping[Fault, frozenset[str]] = {
     Fault.LATE: WRITES,
     Fault.SLOW: READS | WRITES,
     Fault.THROTTLED: READS | WRITES,
+    Fault.REFUSED: frozenset({"write", "create", "replace"}),
     Fault.STALE_LISTING: frozenset({"list", "list_folders"}),
     Fault.TORN: frozenset({"write", "replace"}),
 }

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from floeberg.effects.protocols import Capabilities, Effects
-from floeberg.errors import StorageError, Throttled, Unavailable
+from floeberg.errors import StorageError, Throttled, Unavailable, WriteRefused
 from floeberg.testing.faults import APPLICABLE, WRITES, Call, CrashPoint, Fault, Faults, NoFaults, SimCrash
 from floeberg.testing.sim_store import SimDisk, SimStore
 
@@ -166,6 +166,8 @@ class SimProcess:
             return effect()
         if fault is Fault.THROTTLED:
             raise Throttled(where)
+        if fault is Fault.REFUSED:
+            raise WriteRefused(where)
         self._lose(fault, effect)
         raise Unavailable(where)
 

@@ -99,7 +99,7 @@ class TableBuilder:
     def live(self, content: ManifestContent = ManifestContent.DATA, *, ref: str = MAIN_BRANCH) -> list[ManifestEntry]:
         """The live entries of a branch or tag."""
         metadata = self.table.metadata
-        workspace = Workspace(self.table.pointer)
+        workspace = Workspace(self.table._pointer)
         snapshot = metadata.snapshot_for_ref(ref)
         manifests = [] if snapshot is None else workspace.manifests(snapshot, metadata)
         return [e for m in manifests if m.content is content for e in workspace.live_entries(m, metadata)]
@@ -162,9 +162,9 @@ class TableBuilder:
         """Deletes by the values of columns, in the partition of a data file or, in an unpartitioned table, everywhere."""
         metadata = self.table.metadata
         schema = select(metadata.current_schema, columns)
-        location = join(metadata.location, f"data/{self.table.pointer.effects.ids.uuid()}-eq.parquet")
+        location = join(metadata.location, f"data/{self.table._pointer.effects.ids.uuid()}-eq.parquet")
         writer = DataFileWriter(
-            self.table.pointer.store_for(location),
+            self.table._pointer.store_for(location),
             location,
             schema,
             properties=write_properties(metadata.properties, deletes=True),
@@ -182,5 +182,5 @@ class TableBuilder:
         return writer.close()
 
     def _writer(self) -> TableWriter:
-        pointer = self.table.pointer
+        pointer = self.table._pointer
         return TableWriter(self.table.metadata, pointer.store_for, pointer.effects.ids.uuid())

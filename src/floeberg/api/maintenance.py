@@ -1,0 +1,85 @@
+"""Keeping a table healthy, as users ask for it: `t.maintenance.expire_snapshots(older_than="2026-01-01")`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NoReturn, Protocol
+
+from floeberg.api.moments import to_milliseconds
+from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.errors import UnsupportedFeature
+from floeberg.maintenance.check import check_table
+from floeberg.maintenance.check_report import CheckReport
+from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
+
+
+class MaintainedTable(Protocol):
+    """The table that maintenance works on: it is brought up to date first, and shows the result."""
+
+    _pointer: TablePointer
+    _state: TableState
+
+    def refresh(self) -> MaintainedTable: ...
+
+
+class Maintenance:
+    """Each method is one piece of work on the table's current state. What Floeberg cannot do yet raises
+    UnsupportedFeature, which says where it can be done."""
+
+    def __init__(self, table: MaintainedTable) -> None:
+        self._table = table
+
+    def check(self, *, read_footers: bool = True, read_rows: bool = False) -> CheckReport:
+        """Whether the table is whole: every file there, as long and as full as recorded. Nothing is changed."""
+        self._table.refresh()
+        state = self._table._state
+        store_for = self._table._pointer.store_for
+        return check_table(
+            state.metadata, store_for, name=state.identifier, read_footers=read_footers, read_rows=read_rows
+        )
+
+    def expire_snapshots(
+        self,
+        *,
+        older_than: datetime | str | int | None = None,
+        retain_last: int | None = None,
+        snapshot_ids: Collection[int] = (),
+        clean_expired_metadata: bool = False,
+        delete_files: bool = True,
+    ) -> Expired:
+        """Expires snapshots older than a time but for the last so many of each branch, and those named; then deletes the
+        files that no snapshot reaches. What is left out comes from the table's `history.expire.*`. Raises InvalidInput when
+        gc.enabled is false, or a named snapshot is the head of a branch or tag."""
+        self._table.refresh()
+        expiry = Expiry(
+            older_than_ms=to_milliseconds(older_than),
+            retain_last=retain_last,
+            snapshot_ids=snapshot_ids,
+            clean_expired_metadata=clean_expired_metadata,
+        )
+        expired = expire_snapshots(self._table._pointer, self._table._state, expiry, delete_files=delete_files)
+        self._table._state = expired.state
+        return expired
+
+    def compact(self, *_: object, **__: object) -> NoReturn:
+        """Not there yet."""
+        raise _missing("compact", "CALL system.rewrite_data_files of another engine")
+
+    def rewrite_deletes(self, *_: object, **__: object) -> NoReturn:
+        """Not there yet."""
+        raise _missing("rewrite_deletes", "CALL system.rewrite_position_delete_files of another engine")
+
+    def rewrite_manifests(self, *_: object, **__: object) -> NoReturn:
+        """Not there yet."""
+        raise _missing("rewrite_manifests", "CALL system.rewrite_manifests of another engine")
+
+    def remove_orphans(self, *_: object, **__: object) -> NoReturn:
+        """Not there yet."""
+        raise _missing("remove_orphans", "CALL system.remove_orphan_files of another engine")
+
+
+def _missing(name: str, instead: str) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"maintenance.{name} is not supported yet; use {instead}, which reads what Floeberg writes"
+    )

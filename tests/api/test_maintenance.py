@@ -1,0 +1,40 @@
+"""Maintenance from a table object, and what is not there yet saying so."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import floeberg as fb
+from floeberg.errors import UnsupportedFeature
+
+
+@pytest.fixture
+def table() -> fb.Table:
+    lake = fb.catalog("lake", type="memory")
+    lake.create_namespace("db")
+    made = lake.create_table("db.t", "id bigint")
+    for number in range(3):
+        made.append(pa.table({"id": [number]}))
+    return made
+
+
+def test_snapshots_expire_on_the_current_state_and_the_object_shows_it(table: fb.Table) -> None:
+    expired = table.maintenance.expire_snapshots(older_than="2999-01-01", retain_last=1)
+    assert len(expired.snapshot_ids) == 2
+    assert len(table.snapshots) == 1
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 2]
+    assert table.maintenance.check(read_rows=True).ok
+
+
+@pytest.mark.parametrize("name", ["compact", "rewrite_deletes", "rewrite_manifests", "remove_orphans"])
+def test_maintenance_that_is_not_there_says_so(name: str, table: fb.Table) -> None:
+    with pytest.raises(UnsupportedFeature, match="not supported yet; use CALL"):
+        getattr(table.maintenance, name)()
+
+
+def test_functions_that_are_not_there_say_what_to_use() -> None:
+    with pytest.raises(AttributeError, match="MERGE INTO"):
+        fb.cdc  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'nope'"):
+        fb.nope  # noqa: B018
