@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -162,8 +163,8 @@ def _decoder(layout: PrimitiveLayout) -> Callable[[bytes], Any]:
     """Gives the physical value of a variant that the layout's column can hold as it is, otherwise None."""
     kind = layout.kind
     if kind is VariantKind.TRUE:
-        booleans = {VariantKind.TRUE: True, VariantKind.FALSE: False}
-        return lambda value: booleans.get(kind_of(value))  # type: ignore[call-overload]
+        booleans: dict[IntEnum, bool] = {VariantKind.TRUE: True, VariantKind.FALSE: False}
+        return lambda value: booleans.get(kind_of(value))
     if kind in DECIMAL_WIDTHS:
         return _decimal_decoder(kind, layout.type.precision, layout.type.scale)
     decode = _payload_decoder(kind)
