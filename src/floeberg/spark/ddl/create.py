@@ -33,6 +33,7 @@ from floeberg.spark.host.session import AttachedCatalog, AttachedSession
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.query.run import span_frame
 from floeberg.spark.write.align import Alignment, aligned
+from floeberg.spark.write.geo_values import with_wkb
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.options import write_options
 from floeberg.spec.builder import apply_updates
@@ -180,7 +181,9 @@ def _append(base: LoadedTable, first: tuple[Operation, ...], frame: DataFrame, *
         table = _planned(table, operation)
     metadata = table.state.metadata
     options = write_options(metadata, {})
-    rows = aligned(frame, Alignment(table=base.state.identifier, schema=metadata.current_schema, by_name=False))
+    schema, table_name = metadata.current_schema, base.state.identifier
+    frame = with_wkb(frame, schema, names=[field.name for field in schema.fields], table=table_name)
+    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False))
     files = write_data_files(rows, table, stores=stores, options=options)
     return [Append(files=files, target=Target(summary=options.summary))] if files else []
 

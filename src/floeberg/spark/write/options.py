@@ -18,6 +18,8 @@ _TO_PROPERTY: Final = {
     "target-file-size-bytes": "write.target-file-size-bytes",
     "delete-format": "write.delete.format.default",
     "delete-granularity": "write.delete.granularity",
+    "shred-variants": "write.parquet.shred-variants",
+    "variant-inference-buffer-size": "write.parquet.variant-inference-buffer-size",
 }
 _KNOWN: Final = frozenset(
     {*_TO_PROPERTY, "branch", "distribution-mode", "fanout-enabled", "check-nullability", "check-ordering", "output-spec-id",
