@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from floeberg.arrow.io import FileSink
 from floeberg.arrow.nested import map_leaves
-from floeberg.arrow.parquet_footer import TailStream, annotate_variants
 from floeberg.arrow.read_parquet import row_group_offset
 from floeberg.arrow.types import FIELD_ID_KEY, VARIANT_ARROW_TYPE, arrow_type, child_fields, storage_type
+from floeberg.arrow.variant_annotation import TailStream, annotate_variants
 from floeberg.arrow.variant_bounds import VariantBounds
 from floeberg.arrow.variant_layout import Layout, infer_layout
 from floeberg.arrow.variant_shredder import VariantShredder
@@ -124,7 +124,7 @@ class ParquetFileWriter:
     def abort(self) -> None:
         self._pending = []
         if self._output is not None:
-            self._output.close()
+            self._output.abort()
         self._sink.abort()
 
     def _opened(self) -> _Output:
@@ -191,6 +191,10 @@ class _Output:
             self._writer.close()
             self._sink.stream.write(annotate_variants(self._tail.tail(), self._variant_ids))
         return self._footers[0]
+
+    def abort(self) -> None:
+        """Ends pyarrow's writer; the file is dropped."""
+        self._writer.close()
 
 
 def _layout(columns: list[pa.Array], rows: int, field: NestedField) -> Layout | None:
