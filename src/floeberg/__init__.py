@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from floeberg.api.table import Table
     from floeberg.api.transaction import Transaction
     from floeberg.api.view import View
+    from floeberg.arrow.variant import variant_to_json, variant_to_python
+    from floeberg.arrow.variant_encode import VARIANT_NULL, variant_array
     from floeberg.catalogs.identifiers import Identifier
     from floeberg.catalogs.view_changes import ViewDefinition
     from floeberg.commit.refs import Retention
@@ -44,6 +46,7 @@ _HOMES = {
     "StagedTable": "floeberg.api.staged",
     "Table": "floeberg.api.table",
     "Transaction": "floeberg.api.transaction",
+    "VARIANT_NULL": "floeberg.arrow.variant_encode",
     "View": "floeberg.api.view",
     "ViewDefinition": "floeberg.catalogs.view_changes",
     "attach": "floeberg.api.attach",
@@ -52,6 +55,9 @@ _HOMES = {
     "detach": "floeberg.api.attach",
     "explain": "floeberg.api.attach",
     "open_table": "floeberg.api.catalog",
+    "variant_array": "floeberg.arrow.variant_encode",
+    "variant_to_json": "floeberg.arrow.variant",
+    "variant_to_python": "floeberg.arrow.variant",
 }
 """Where each public name lives."""
 _MODULES = {"errors": "floeberg.errors", "types": "floeberg.spec.types"}
@@ -63,6 +69,7 @@ _LATER = {
 """What is planned, and what to use until then."""
 
 __all__ = [
+    "VARIANT_NULL",
     "AppendScan",
     "Catalog",
     "ChangeScan",
@@ -85,6 +92,9 @@ __all__ = [
     "explain",
     "open_table",
     "types",
+    "variant_array",
+    "variant_to_json",
+    "variant_to_python",
 ]
 
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.arrow.open_file import read_file
-from floeberg.arrow.variant import variant_array, variant_to_json, variant_to_python
+from floeberg.arrow.variant import assemble_variants, variant_to_json, variant_to_python
 from floeberg.effects.system import SystemIds
 from floeberg.errors import DataFileCorrupt, FormatError, LimitExceeded
 from floeberg.spec.data_file import DataFile, FileFormat
@@ -84,9 +84,9 @@ def test_shredded_columns_give_the_stored_bytes_or_a_clear_error(case: dict[str,
     column = file.read().column("var").combine_chunks()
     if "error_message" in case:
         with pytest.raises(DataFileCorrupt, match="var"):
-            variant_array(column, location="f", column="var")
+            assemble_variants(column, location="f", column="var")
         return
-    found = variant_array(column, location="f", column="var").to_pylist()
+    found = assemble_variants(column, location="f", column="var").to_pylist()
     for row, name in zip(found, case.get("variant_files") or [case["variant_file"]], strict=True):
         if name is None:
             assert row is None
@@ -98,9 +98,9 @@ def test_shredded_columns_give_the_stored_bytes_or_a_clear_error(case: dict[str,
 def test_a_sliced_shredded_column_gives_its_own_rows() -> None:
     column = pq.ParquetFile(SHREDDED / "case-126.parquet", arrow_extensions_enabled=False).read().column("var")
     column = pa.concat_arrays([column.combine_chunks()] * 2)
-    whole = variant_array(column, location="f", column="var").to_pylist()
+    whole = assemble_variants(column, location="f", column="var").to_pylist()
     for start in range(len(column)):
-        part = variant_array(column.slice(start, 2), location="f", column="var")
+        part = assemble_variants(column.slice(start, 2), location="f", column="var")
         assert part.to_pylist() == whole[start : start + 2]
 
 

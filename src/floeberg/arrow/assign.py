@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from floeberg.arrow.conform import Conformer
 from floeberg.arrow.types import arrow_type
+from floeberg.arrow.variant_encode import variant_array
 from floeberg.errors import InvalidInput
 from floeberg.spec.schema import Schema
-from floeberg.spec.types import NestedField
+from floeberg.spec.types import NestedField, VariantType
 
 
 def assigner(
@@ -54,6 +55,8 @@ def _constant(value: Any, field: NestedField) -> pa.Array:
     """One value as an array, which repeats whatever its type is."""
     if isinstance(value, pa.Scalar):
         return pa.array([value.as_py()], value.type)
+    if isinstance(field.type, VariantType):
+        return variant_array([value])
     plain = value.bytes if isinstance(value, uuid.UUID) else value
     try:
         return pa.array([plain], arrow_type(field.type))

@@ -32,6 +32,7 @@ from floeberg.spec.types import (
     TimestamptzType,
     TimeType,
     UuidType,
+    VariantType,
 )
 
 _PLAIN: Final[dict[type[IcebergType], Any]] = {
@@ -133,6 +134,9 @@ class _Names:
                 )
             case UuidType():
                 return self._fixed("uuid_fixed", 16, {"logicalType": "uuid"})
+            case VariantType():
+                parts = [{"name": name, "type": "bytes"} for name in ("metadata", "value")]
+                return {"type": "record", "name": f"r{field_id}", "fields": parts, "logicalType": "variant"}
             case FixedType(length=length):
                 return self._fixed(f"fixed_{length}", length, {})
         return _PLAIN[type(data_type)]

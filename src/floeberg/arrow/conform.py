@@ -13,8 +13,9 @@ from floeberg.arrow.advice import advice, advice_for_values
 from floeberg.arrow.conversion import Convert, converter_for
 from floeberg.arrow.file_schema import FileField, file_fields
 from floeberg.arrow.physical import default_of
-from floeberg.arrow.projection import Resolver, column_of
+from floeberg.arrow.projection import Resolver, column_of, plain
 from floeberg.arrow.types import arrow_schema, arrow_type
+from floeberg.arrow.variant_input import given_variants
 from floeberg.errors import InvalidInput
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import (
@@ -41,6 +42,7 @@ from floeberg.spec.types import (
     TimestamptzType,
     UnknownType,
     UuidType,
+    VariantType,
 )
 
 DEFAULT_BATCH_ROWS: Final = 1 << 16
@@ -112,13 +114,19 @@ class _WriteResolver(Resolver):
             )
         return None if value is UNSET else value
 
+    def convert(self, field: FileField, target: IcebergType, *, path: str) -> Convert | None:
+        if isinstance(target, VariantType) and field.is_struct:
+            return lambda array: given_variants(plain(array), column=path)
+        return super().convert(field, target, path=path)
+
     def converter(self, source: pa.DataType, target: IcebergType) -> Convert | None:
         return write_converter(source, target)
 
     def mismatch(self, field: FileField, target: IcebergType, path: str) -> InvalidInput:
+        variant = isinstance(target, VariantType)
+        hint = "floeberg.variant_array makes variants" if variant else advice(path, field.type, target)
         return InvalidInput(
-            f"column {path!r} is {field.type} in the data and cannot be written as {target}; "
-            f"{advice(path, field.type, target)}",
+            f"column {path!r} is {field.type} in the data and cannot be written as {target}; {hint}",
             column=path,
         )
 

@@ -152,13 +152,13 @@ def upper_bound(data_type: IcebergType, greatest: Any, mode: MetricsMode) -> byt
     if isinstance(data_type, (FloatType, DoubleType)):
         greatest = 0.0 if greatest == 0 else greatest
     elif mode.kind is ModeKind.TRUNCATE and isinstance(data_type, StringType):
-        greatest = _round_text_up(greatest, mode.length)
+        greatest = round_text_up(greatest, mode.length)
     elif mode.kind is ModeKind.TRUNCATE and isinstance(data_type, BinaryType):
-        greatest = _round_bytes_up(greatest, mode.length)
+        greatest = round_bytes_up(greatest, mode.length)
     return None if greatest is None else to_bytes(data_type, greatest)
 
 
-def _round_text_up(text: str, length: int) -> str | None:
+def round_text_up(text: str, length: int) -> str | None:
     """The least text of that length that is not below this one, by code points, of which surrogates are none."""
     if len(text) <= length:
         return text
@@ -171,7 +171,8 @@ def _round_text_up(text: str, length: int) -> str | None:
     return None
 
 
-def _round_bytes_up(data: bytes, length: int) -> bytes | None:
+def round_bytes_up(data: bytes, length: int) -> bytes | None:
+    """The least bytes of that length that are not below these; None when there are none."""
     if len(data) <= length:
         return data
     for at in range(length - 1, -1, -1):

@@ -14,7 +14,7 @@ from floeberg.arrow.conversion import converter_for
 from floeberg.arrow.file_schema import FileField, find_child
 from floeberg.arrow.physical import default_of, repeat
 from floeberg.arrow.types import arrow_field, arrow_schema, arrow_type, is_list
-from floeberg.arrow.variant import variant_array
+from floeberg.arrow.variant import assemble_variants
 from floeberg.errors import DataFileCorrupt, FloebergError
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import (
@@ -140,7 +140,7 @@ class Resolver:
             case UnknownType():
                 return self.converter(field.type, target)
             case VariantType() if field.is_struct:
-                return lambda array: variant_array(plain(array), location=self._location, column=path)
+                return lambda array: assemble_variants(plain(array), location=self._location, column=path)
             case StructType() if field.is_struct:
                 return self._struct(field, target, path=path)
             case ListType() if is_list(field.type):
@@ -205,11 +205,7 @@ class Resolver:
 
         def convert(array: pa.Array) -> pa.Array:
             array = _plain_list(plain(array))
-            values = array.values if element is None else element(array.values)
-            buffers = array.buffers()[:2]
-            return pa.Array.from_buffers(
-                result, len(array), buffers, null_count=array.null_count, offset=array.offset, children=[values]
-            )
+            return _relisted(array, array.values if element is None else element(array.values), result)
 
         return convert
 
@@ -219,15 +215,7 @@ class Resolver:
 
         def convert(array: pa.Array) -> pa.Array:
             array = plain(array)
-            entries = pairs(array.keys, array.items)
-            return pa.Array.from_buffers(
-                result,
-                len(array),
-                array.buffers()[:2],
-                null_count=array.null_count,
-                offset=array.offset,
-                children=[entries],
-            )
+            return _relisted(array, pairs(array.keys, array.items), result)
 
         return convert
 
@@ -238,15 +226,7 @@ class Resolver:
 
         def convert(array: pa.Array) -> pa.Array:
             array = _plain_list(plain(array))
-            entries = pairs(array.values.field(0), array.values.field(1))
-            return pa.Array.from_buffers(
-                result,
-                len(array),
-                array.buffers()[:2],
-                null_count=array.null_count,
-                offset=array.offset,
-                children=[entries],
-            )
+            return _relisted(array, pairs(array.values.field(0), array.values.field(1)), result)
 
         return convert
 
@@ -270,7 +250,7 @@ def plain(array: pa.Array) -> pa.Array:
         if isinstance(array, pa.ExtensionArray):
             array = array.storage
         elif isinstance(array, pa.DictionaryArray):
-            array = array.dictionary_decode()
+            array = _takeable(array.dictionary).take(array.indices)
         elif isinstance(array, pa.RunEndEncodedArray):
             array = _run_end_decode(array)
         else:
@@ -280,11 +260,42 @@ def plain(array: pa.Array) -> pa.Array:
 def _run_end_decode(array: pa.RunEndEncodedArray) -> pa.Array:
     ends = np.asarray(array.run_ends)
     positions = np.arange(array.offset, array.offset + len(array))
-    return array.values.take(pa.array(np.searchsorted(ends, positions, side="right")))
+    return _takeable(array.values).take(pa.array(np.searchsorted(ends, positions, side="right")))
+
+
+def _takeable(array: pa.Array) -> pa.Array:
+    """Values in the common layout: pyarrow takes nothing from views of text and bytes."""
+    if pa.types.is_string_view(array.type):
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if pa.types.is_binary_view(array.type) else array
+
+
+def _is_list_view(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_list_view(data_type) or pa.types.is_large_list_view(data_type))
 
 
 def _plain_list(array: pa.Array) -> pa.Array:
-    """A list array of the common layout, from whichever it has."""
-    if pa.types.is_list(array.type):
+    """A list array of the common layout, from whichever it has; views, which may lie in any order, stay."""
+    if pa.types.is_list(array.type) or _is_list_view(array.type):
         return array
     return array.cast(pa.list_(array.type.value_field))
+
+
+def _relisted(array: pa.Array, child: pa.Array, result: pa.DataType) -> pa.Array:
+    """The lists or maps of an array with another child of the same length."""
+    if not _is_list_view(array.type):
+        buffers = array.buffers()[:2]
+        return pa.Array.from_buffers(
+            result, len(array), buffers, null_count=array.null_count, offset=array.offset, children=[child]
+        )
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    starts = np.asarray(array.offsets).astype(np.int64)
+    sizes = np.where(valid, np.asarray(array.sizes), 0).astype(np.int64)
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    offsets = pa.array(np.concatenate([[0], ends]), pa.int64()).cast(pa.int32())
+    inside = np.repeat(starts - (ends - sizes), sizes) + np.arange(total)
+    buffers = [pa.array(valid).buffers()[1] if array.null_count else None, offsets.buffers()[1]]
+    return pa.Array.from_buffers(
+        result, len(array), buffers, null_count=array.null_count, children=[child.take(pa.array(inside, pa.int64()))]
+    )

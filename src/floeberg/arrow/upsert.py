@@ -21,7 +21,7 @@ from floeberg.expr.nodes import FALSE, BoundPredicate, Expression, Op, and_
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.schema import Schema
 from floeberg.spec.schema_projection import prune_columns
-from floeberg.spec.types import DoubleType, FloatType
+from floeberg.spec.types import DoubleType, FloatType, VariantType
 
 MAX_LISTED_KEYS: Final = 200
 """So many values of a key are asked for one by one; more by their range."""
@@ -31,7 +31,7 @@ class Upsert:
     """The rows of a source, which is materialised, by key. Columns that the source lacks stay as they are in rows that are
     updated, and take their write default in rows that are inserted.
 
-    Raises InvalidInput for unknown columns, keys of float type, null keys and keys that are there twice.
+    Raises InvalidInput for unknown columns, keys of float and variant types, null keys and keys that are there twice.
     """
 
     def __init__(self, data: pa.Table | pa.RecordBatchReader, schema: Schema, on: Sequence[str]) -> None:
@@ -93,6 +93,6 @@ class Upsert:
 
 def _key(schema: Schema, name: str) -> int:
     field = schema.field(name)
-    if field.type.is_nested or isinstance(field.type, (FloatType, DoubleType)):
+    if field.type.is_nested or isinstance(field.type, (FloatType, DoubleType, VariantType)):
         raise InvalidInput(f"column {name!r} is {field.type} and cannot be a key: rows are not told apart by it")
     return field.field_id

@@ -18,14 +18,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from floeberg.arrow.types import VARIANT_ARROW_TYPE
-from floeberg.arrow.variant_encoding import VariantKind, text_of, uint_at, variant_names
+from floeberg.arrow.variant_encoding import MAX_VARIANT_DEPTH, VariantKind, text_of, uint_at, variant_names
 from floeberg.arrow.variant_shredding import unshred
 from floeberg.errors import DataFileCorrupt, LimitExceeded
 from floeberg.spec.human import shortest_float32
 from floeberg.spec.physical import decimal_from_unscaled
 from floeberg.spec.temporal import format_date, format_time, format_timestamp
-
-MAX_VARIANT_DEPTH: Final = 200
 
 _FIXED: Final[dict[int, struct.Struct]] = {
     VariantKind.INT8: struct.Struct("<b"),
@@ -44,7 +42,7 @@ _FIXED: Final[dict[int, struct.Struct]] = {
 _DECIMAL_BYTES: Final = {VariantKind.DECIMAL4: 4, VariantKind.DECIMAL8: 8, VariantKind.DECIMAL16: 16}
 
 
-def variant_array(array: pa.StructArray, *, location: str, column: str) -> pa.Array:
+def assemble_variants(array: pa.StructArray, *, location: str, column: str) -> pa.Array:
     """A variant column as struct<metadata, value>, from a plain or shredded column of a file."""
     names = [array.type.field(i).name for i in range(array.type.num_fields)]
     if "metadata" not in names or not {"value", "typed_value"} & set(names):

@@ -1,4 +1,4 @@
-"""The binary form of variant values: the metadata's names read, and values written, which un-shredding needs.
+"""The binary form of variants: metadata with its names, and values out of encoded parts.
 https://github.com/apache/parquet-format/blob/master/VariantEncoding.md"""
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
+from typing import Final
 
 from floeberg.errors import DataFileCorrupt
 
@@ -38,9 +39,11 @@ class VariantKind(IntEnum):
     UUID = 20
 
 
+MAX_VARIANT_DEPTH: Final = 200
 OBJECT_TYPE = 2
 ARRAY_TYPE = 3
 _SHORT_STRING_LIMIT = 64
+_SORTED = 1 << 4
 
 
 def primitive(kind: VariantKind, payload: bytes = b"") -> bytes:
@@ -81,6 +84,14 @@ def variant_object(fields: Mapping[str, bytes], ids: Mapping[str, int]) -> bytes
     header = bytes([(large << 4 | (id_width - 1) << 2 | (offset_width - 1)) << 2 | OBJECT_TYPE])
     listed = b"".join(ids[name].to_bytes(id_width, "little") for name in names)
     return header + _count(len(names), large) + listed + _offsets(values, offset_width) + body
+
+
+def variant_metadata(names: Sequence[str]) -> bytes:
+    """Metadata whose field ids are the positions of these names, which are sorted by their bytes and unique."""
+    encoded = [name.encode() for name in names]
+    width = _width(max(sum(map(len, encoded)), len(encoded)))
+    header = bytes([1 | _SORTED | (width - 1) << 6])
+    return header + len(encoded).to_bytes(width, "little") + _offsets(encoded, width) + b"".join(encoded)
 
 
 def _width(largest: int) -> int:

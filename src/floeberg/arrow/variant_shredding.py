@@ -13,6 +13,7 @@ import pyarrow as pa
 from floeberg.arrow import variant_encoding as encoding
 from floeberg.arrow.types import is_list, storage_type
 from floeberg.arrow.variant_encoding import VariantKind
+from floeberg.arrow.variant_parts import NestedKind, kind_of, object_fields
 from floeberg.errors import DataFileCorrupt
 
 Encode: TypeAlias = Callable[[Any], bytes]
@@ -78,8 +79,9 @@ def _objects(
         if not kept or not is_object:
             rows.append(rest if kept else None)
             continue
-        ids = _ids(metadata[row] or b"")
-        fields = {} if rest is None else _object_fields(rest, ids)
+        listed = encoding.variant_names(metadata[row] or b"")
+        ids = {name: i for i, name in enumerate(listed)}
+        fields = {} if rest is None else _rest_of(rest, listed)
         for name in names:
             fields.pop(name, None)
         for name, column in zip(names, columns, strict=True):
@@ -117,41 +119,11 @@ def _arrays(
     return rows
 
 
-def _object_fields(value: bytes, ids: dict[str, int]) -> dict[str, bytes]:
-    """The fields of an object that is only partly shredded, still encoded."""
-    if not value or value[0] & 3 != encoding.OBJECT_TYPE:
+def _rest_of(value: bytes, names: Sequence[str]) -> dict[str, bytes]:
+    """The fields that a partly shredded object keeps in its value."""
+    if not value or kind_of(value) is not NestedKind.OBJECT:
         raise DataFileCorrupt("a variant that is no object has shredded fields")
-    names = {number: name for name, number in ids.items()}
-    header = value[0] >> 2
-    count_width = 4 if header & 16 else 1
-    id_width, offset_width = ((header >> 2) & 3) + 1, (header & 3) + 1
-    size = int.from_bytes(value[1 : 1 + count_width], "little")
-    ids_at = 1 + count_width
-    offsets_at = ids_at + size * id_width
-    values_at = offsets_at + (size + 1) * offset_width
-    if values_at > len(value):
-        raise DataFileCorrupt("a variant ends before its content does")
-
-    def number(at: int, width: int) -> int:
-        return int.from_bytes(value[at : at + width], "little")
-
-    starts = [number(offsets_at + i * offset_width, offset_width) for i in range(size)]
-    end = number(offsets_at + size * offset_width, offset_width)
-    if end > len(value) - values_at or any(start > end for start in starts):
-        raise DataFileCorrupt("a variant object has a field outside its bytes")
-    # Values need not lie in the order of the names: each ends where the next one begins.
-    following = dict(zip(sorted(starts), [*sorted(starts)[1:], end], strict=True))
-    fields: dict[str, bytes] = {}
-    for i, start in enumerate(starts):
-        field_id = number(ids_at + i * id_width, id_width)
-        if field_id not in names:
-            raise DataFileCorrupt(f"a variant object has field id {field_id}, which its metadata lacks")
-        fields[names[field_id]] = value[values_at + start : values_at + following[start]]
-    return fields
-
-
-def _ids(metadata: bytes) -> dict[str, int]:
-    return {name: i for i, name in enumerate(encoding.variant_names(metadata))}
+    return object_fields(value, names)
 
 
 def _packer(kind: VariantKind, layout: str) -> Encode:

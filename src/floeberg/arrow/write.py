@@ -88,7 +88,7 @@ class DataFileWriter:
         metrics: MetricsConfig,
         kind: FileKind | None = None,
     ) -> None:
-        stored = stored_schema(schema)
+        stored = stored_schema(schema, properties.file_format)
         self.location = location
         self._kind = kind or FileKind()
         self._format = properties.file_format
@@ -97,6 +97,7 @@ class DataFileWriter:
             fields = file_fields(arrow_schema(schema), location=location)
             self._projection = Projection(fields, stored, location=location)
         self._metrics = MetricsCollector(stored, metrics)
+        self._modes = metrics
         self._sink = open_sink(store, location)
         try:
             self._writer = _WRITERS[self._format](self._sink, stored, properties)
@@ -146,6 +147,7 @@ class DataFileWriter:
             self.abort()
             raise
         metrics = self._metrics.finish()
+        lower, upper = self._format_bounds(result)
         kind = self._kind
         return DataFile(
             content=kind.content,
@@ -159,12 +161,23 @@ class DataFileWriter:
             value_counts=self._told(metrics.value_counts),
             null_value_counts=self._told(metrics.null_value_counts),
             nan_value_counts=self._told(metrics.nan_value_counts),
-            lower_bounds=self._told({**metrics.lower_bounds, **(result.lower_bounds or {})}),
-            upper_bounds=self._told({**metrics.upper_bounds, **(result.upper_bounds or {})}),
+            lower_bounds=self._told({**metrics.lower_bounds, **lower}),
+            upper_bounds=self._told({**metrics.upper_bounds, **upper}),
             split_offsets=result.split_offsets,
             sort_order_id=kind.sort_order_id,
             equality_ids=kind.equality_ids,
         )
+
+    def _format_bounds(self, result: FormatResult) -> tuple[dict[int, bytes], dict[int, bytes]]:
+        """The bounds that only the file's writer knows, of columns whose metrics mode asks for bounds."""
+        lower = {i: bound for i, bound in (result.lower_bounds or {}).items() if self._modes.mode(i).has_bounds}
+        upper = {i: bound for i, bound in (result.upper_bounds or {}).items() if self._modes.mode(i).has_bounds}
+        for field_id, bounds in (result.variant_bounds or {}).items():
+            mode = self._modes.mode(field_id)
+            least, greatest = bounds.lower(mode), bounds.upper(mode)
+            if least is not None and greatest is not None:
+                lower[field_id], upper[field_id] = least, greatest
+        return lower, upper
 
     def _told(self, metrics: Mapping[int, V]) -> Mapping[int, V]:
         """The metrics that go into the manifest. Of equality deletes only those of the keys: other columns need not hold
@@ -223,7 +236,7 @@ class RollingWriter:
         self._done: list[DataFile] = []
         self._runs = 0
         self._conformer: Conformer | None = None
-        stored_schema(schema)
+        stored_schema(schema, self._properties.file_format)
 
     def write(self, data: Any) -> None:
         """Adds the rows of a pyarrow Table, RecordBatch or RecordBatchReader. Raises InvalidInput before any of a batch
@@ -317,16 +330,16 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, rows)
 
 
-def stored_schema(schema: Schema) -> Schema:
+def stored_schema(schema: Schema, file_format: FileFormat = FileFormat.PARQUET) -> Schema:
     """The schema of a data file: without unknown columns, which are never stored.
 
-    Raises UnsupportedFeature for variant columns, which pyarrow cannot annotate, and InvalidInput when nothing is left.
+    Raises UnsupportedFeature for variants in ORC, which no reader of the format has, and InvalidInput when nothing is left.
     """
-    for column, name in walk_fields(schema.fields):
+    for column, name in walk_fields(schema.fields) if file_format is FileFormat.ORC else ():
         if isinstance(column.type, VariantType):
             raise UnsupportedFeature(
-                f"column {name!r}: writing variants is not supported, because pyarrow cannot mark a Parquet column as "
-                "VARIANT and other readers would take it for a struct",
+                f"column {name!r}: variants are written to Parquet and Avro files, not to ORC; set the table property "
+                "write.format.default to parquet",
                 column=name,
             )
     fields = tuple(_stored(column, path=column.name) for column in schema.fields if not _is_unknown(column.type))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,9 +14,13 @@ import pyarrow.parquet as pq
 from floeberg.arrow.io import FileSink
 from floeberg.arrow.nested import map_leaves
 from floeberg.arrow.read_parquet import row_group_offset
-from floeberg.arrow.types import FIELD_ID_KEY, arrow_type, child_fields, storage_type
+from floeberg.arrow.types import FIELD_ID_KEY, VARIANT_ARROW_TYPE, arrow_type, child_fields, storage_type
+from floeberg.arrow.variant_annotation import TailStream, annotate_variants
+from floeberg.arrow.variant_bounds import VariantBounds
+from floeberg.arrow.variant_layout import Layout, infer_layout
+from floeberg.arrow.variant_shredder import VariantShredder
 from floeberg.arrow.write_properties import WriteProperties
-from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.errors import DataFileCorrupt, InvalidInput, UnsupportedFeature
 from floeberg.spec.schema import Schema, walk_fields
 from floeberg.spec.schema_json import schema_to_json
 from floeberg.spec.types import (
@@ -30,6 +34,7 @@ from floeberg.spec.types import (
     NestedField,
     StructType,
     UuidType,
+    VariantType,
 )
 from floeberg.spec.values import bound_from_point
 
@@ -45,6 +50,7 @@ class FormatResult:
     split_offsets: tuple[int, ...] | None = None
     lower_bounds: Mapping[int, bytes] | None = None
     upper_bounds: Mapping[int, bytes] | None = None
+    variant_bounds: Mapping[int, VariantBounds] | None = None
 
 
 class _WkbType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types of its own
@@ -69,13 +75,12 @@ class ParquetFileWriter:
     def __init__(self, sink: FileSink, schema: Schema, properties: WriteProperties) -> None:
         self._sink = sink
         self._fields = schema.fields
-        self._row_group_bytes = properties.row_group_bytes
-        self._rebuilt = any(_is_annotated(f.type) or f.type.is_nested for f, _ in walk_fields(schema.fields))
-        self._schema = pa.schema([_parquet_field(field) for field in schema.fields])
-        metadata = {b"iceberg.schema": json.dumps(schema_to_json(schema)).encode()}
-        self._footers: list[Any] = []
-        self._writer = _open(sink, self._schema, properties, self._footers)
-        self._writer.add_key_value_metadata(metadata)
+        self._properties = properties
+        self._rebuilt = any(_is_rebuilt(f.type) for f, _ in walk_fields(schema.fields))
+        self._metadata = {b"iceberg.schema": json.dumps(schema_to_json(schema)).encode()}
+        self._output: _Output | None = None
+        if not properties.shred_variants or not any(isinstance(f.type, VariantType) for f in schema.fields):
+            self._output = _Output(sink, schema.fields, properties, self._metadata, shredders={})
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
         self._ratio = 1.0
@@ -85,7 +90,7 @@ class ParquetFileWriter:
             return
         self._pending.append(batch)
         self._pending_bytes += batch.nbytes
-        if self._pending_bytes * self._ratio >= self._row_group_bytes:
+        if self._pending_bytes * self._ratio >= self._properties.row_group_bytes:
             self.flush()
 
     @property
@@ -101,37 +106,124 @@ class ParquetFileWriter:
         """Writes what has gathered as one row group."""
         if not self._pending:
             return
+        output = self._opened()
         before = self._sink.tell()
-        table = pa.Table.from_batches([self._annotate(batch) for batch in self._pending], schema=self._schema)
-        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+        output.write_row_group([self._annotate(batch, output) for batch in self._pending])
         written = self._sink.tell() - before
         self._ratio = min(1.0, max(_MIN_RATIO, written / max(1, self._pending_bytes)))
         self._pending, self._pending_bytes = [], 0
 
     def close(self) -> FormatResult:
         self.flush()
-        self._writer.close()
-        return _result(self._footers[0], self._schema, self._fields, self._sink.close())
+        output = self._opened()
+        footer = output.close()
+        bounds = {self._fields[index].field_id: shredder.bounds for index, shredder in output.shredders.items()}
+        result = _result(footer, output.schema, self._fields, self._sink.close())
+        return replace(result, variant_bounds=bounds)
 
     def abort(self) -> None:
         self._pending = []
-        self._writer.close()
+        if self._output is not None:
+            self._output.abort()
         self._sink.abort()
 
-    def _annotate(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _opened(self) -> _Output:
+        """The output; a file that shreds variants has its columns only once rows are there to infer them from."""
+        if self._output is None:
+            rows = self._properties.variant_inference_rows
+            shredders = {
+                index: VariantShredder(layout)
+                for index, field in enumerate(self._fields)
+                if isinstance(field.type, VariantType)
+                and (layout := _layout([batch.column(index) for batch in self._pending], rows, field)) is not None
+            }
+            self._output = _Output(self._sink, self._fields, self._properties, self._metadata, shredders=shredders)
+        return self._output
+
+    def _annotate(self, batch: pa.RecordBatch, output: _Output) -> pa.RecordBatch:
         if not self._rebuilt:
-            return pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
+            return pa.RecordBatch.from_arrays(batch.columns, schema=output.schema)
         arrays = [
-            map_leaves(array, field.type, leaf=_annotated_leaf, make_field=_parquet_field)
-            for array, field in zip(batch.columns, self._fields, strict=True)
+            _shredded(array, output.shredders[index], field)
+            if index in output.shredders
+            else map_leaves(array, field.type, leaf=_annotated_leaf, make_field=_parquet_field)
+            for index, (array, field) in enumerate(zip(batch.columns, self._fields, strict=True))
         ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=output.schema)
 
 
-def _open(sink: FileSink, schema: pa.Schema, properties: WriteProperties, footers: list[Any]) -> Any:
+class _Output:
+    """pyarrow's writer of one file, and the annotation of variants, which pyarrow lacks, in the footer."""
+
+    def __init__(
+        self,
+        sink: FileSink,
+        fields: tuple[NestedField, ...],
+        properties: WriteProperties,
+        metadata: Mapping[bytes, bytes],
+        *,
+        shredders: Mapping[int, VariantShredder],
+    ) -> None:
+        self.shredders = shredders
+        self.schema = pa.schema(
+            [
+                field.with_type(shredders[index].type) if index in shredders else field
+                for index, field in enumerate(map(_parquet_field, fields))
+            ]
+        )
+        self._variant_ids = [f.field_id for f, _ in walk_fields(fields) if isinstance(f.type, VariantType)]
+        self._sink = sink
+        self._tail = TailStream(sink.stream) if self._variant_ids else None
+        self._footers: list[Any] = []
+        self._writer = _open(self._tail or sink.stream, self.schema, properties, self._footers)
+        self._writer.add_key_value_metadata(metadata)
+
+    def write_row_group(self, batches: list[pa.RecordBatch]) -> None:
+        table = pa.Table.from_batches(batches, schema=self.schema)
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+
+    def close(self) -> Any:
+        """Ends the file and gives its footer."""
+        if self._tail is None:
+            self._writer.close()
+        else:
+            self._tail.hold()
+            self._writer.close()
+            self._sink.stream.write(annotate_variants(self._tail.tail(), self._variant_ids))
+        return self._footers[0]
+
+    def abort(self) -> None:
+        """Ends pyarrow's writer; the file is dropped."""
+        self._writer.close()
+
+
+def _layout(columns: list[pa.Array], rows: int, field: NestedField) -> Layout | None:
+    """The layout that the first rows of a variant column suggest."""
+    there: list[tuple[bytes, bytes]] = []
+    seen = 0
+    for column in columns:
+        first = column.slice(0, rows - seen)
+        seen += len(first)
+        there += [(row["metadata"], row["value"]) for row in first.to_pylist() if row is not None]
+        if seen >= rows:
+            break
+    try:
+        return infer_layout(there)
+    except DataFileCorrupt as error:
+        raise InvalidInput(f"column {field.name!r}: {error}", column=field.name) from error
+
+
+def _shredded(array: pa.Array, shredder: VariantShredder, field: NestedField) -> pa.Array:
+    try:
+        return shredder.shred(array)
+    except DataFileCorrupt as error:
+        raise InvalidInput(f"column {field.name!r}: {error}", column=field.name) from error
+
+
+def _open(stream: Any, schema: pa.Schema, properties: WriteProperties, footers: list[Any]) -> Any:
     try:
         return pq.ParquetWriter(
-            sink.stream,
+            stream,
             schema,
             version="2.6",
             compression=properties.parquet_codec,
@@ -147,6 +239,10 @@ def _open(sink: FileSink, schema: pa.Schema, properties: WriteProperties, footer
         )
     except (pa.ArrowException, OSError) as error:
         raise InvalidInput(f"a Parquet file cannot be written with these properties: {error}") from error
+
+
+def _is_rebuilt(data_type: IcebergType) -> bool:
+    return _is_annotated(data_type) or data_type.is_nested or isinstance(data_type, VariantType)
 
 
 def _is_annotated(data_type: IcebergType) -> bool:
@@ -188,9 +284,18 @@ def _geo_metadata(crs: str, **more: str) -> bytes:
 
 
 def _annotated_leaf(array: pa.Array, data_type: IcebergType) -> pa.Array:
+    if isinstance(data_type, VariantType):
+        return _without_null_parts(array)
     if not _is_annotated(data_type):
         return array
     return pa.ExtensionArray.from_storage(_parquet_type(data_type), array)
+
+
+def _without_null_parts(array: pa.Array) -> pa.Array:
+    """Variants whose required parts are not null, not even where the variant is: pyarrow's writer looks no further."""
+    parts = [array.field(0).fill_null(b""), array.field(1).fill_null(b"")]
+    mask = array.is_null() if array.null_count else None
+    return pa.StructArray.from_arrays(parts, fields=list(VARIANT_ARROW_TYPE), mask=mask)
 
 
 def _result(metadata: Any, schema: pa.Schema, fields: tuple[NestedField, ...], size_bytes: int) -> FormatResult:
@@ -213,16 +318,18 @@ def _result(metadata: Any, schema: pa.Schema, fields: tuple[NestedField, ...], s
 
 
 def _leaf_ids(schema: pa.Schema) -> list[int]:
-    """The field ids of the primitive columns, in the order in which the file has them."""
+    """The field ids of the primitive columns, in the order in which the file has them; the parts of a variant, which
+    have none, count for it."""
     ids = []
-    stack = list(reversed(schema))
+    stack = [(field, 0) for field in reversed(schema)]
     while stack:
-        field = stack.pop()
+        field, above = stack.pop()
+        field_id = int((field.metadata or {}).get(FIELD_ID_KEY, above))
         children = child_fields(storage_type(field.type))
         if children:
-            stack.extend(reversed(children))
+            stack.extend((child, field_id) for child in reversed(children))
         else:
-            ids.append(int(field.metadata[FIELD_ID_KEY]))
+            ids.append(field_id)
     return ids
 
 

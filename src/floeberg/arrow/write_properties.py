@@ -41,6 +41,8 @@ class WriteProperties:
     page_rows: int = 20_000
     dictionary_bytes: int = 2 << 20
     stripe_bytes: int = 64 << 20
+    shred_variants: bool = False
+    variant_inference_rows: int = 100
 
 
 def write_properties(properties: Mapping[str, str], *, deletes: bool = False) -> WriteProperties:
@@ -70,6 +72,8 @@ def write_properties(properties: Mapping[str, str], *, deletes: bool = False) ->
         page_rows=reader.number("parquet.page-row-limit", 20_000),
         dictionary_bytes=reader.number("parquet.dict-size-bytes", 2 << 20),
         stripe_bytes=reader.number("orc.stripe-size-bytes", 64 << 20),
+        shred_variants=not deletes and reader.flag("parquet.shred-variants", default=False),
+        variant_inference_rows=reader.number("parquet.variant-inference-buffer-size", 100),
     )
 
 
@@ -86,6 +90,12 @@ class _Reader:
 
     def number(self, name: str, default: int) -> int:
         return _positive(f"write.{name}", self.text(name, str(default)))
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        stated = self.text(name, str(default)).lower()
+        if stated not in ("true", "false"):
+            raise InvalidInput(f"table property write.{name} is {stated!r:.60}; it must be true or false")
+        return stated == "true"
 
     def codec(self, name: str, default: str, known: Mapping[str, str]) -> str:
         stated = self.text(name, default).lower()

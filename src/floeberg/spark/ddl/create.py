@@ -35,6 +35,7 @@ from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.query.run import span_frame
 from floeberg.spark.read.table_cache import forget
 from floeberg.spark.write.align import Alignment, aligned
+from floeberg.spark.write.geo_values import with_wkb
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.options import session_write_options, write_options
 from floeberg.spec.builder import apply_updates
@@ -198,7 +199,9 @@ def _append(
     given = write_options(metadata, session_write_options(frame.sparkSession.conf.getAll, options))
     if given.branch != MAIN_BRANCH:
         raise InvalidInput(f"a table is created with its main branch; create it, then write branch {given.branch!r}")
-    rows = aligned(frame, Alignment(table=base.state.identifier, schema=metadata.current_schema, by_name=False))
+    schema, table_name = metadata.current_schema, base.state.identifier
+    frame = with_wkb(frame, schema, names=[field.name for field in schema.fields], table=table_name)
+    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False))
     files = write_data_files(rows, table, stores=stores, options=given)
     return [Append(files=files, target=Target(summary=given.summary))] if files else []
 

@@ -41,6 +41,7 @@ from floeberg.spec.types import (
     UuidType,
     VariantType,
 )
+from floeberg.sql.ddl.types import crs_of
 
 FIELD_ID_KEY: Final = "parquet.field.id"
 COMMENT_KEY: Final = "comment"
@@ -93,6 +94,9 @@ def spark_field(field: NestedField) -> st.StructField:
     """A column as users see it, with its comment."""
     metadata = {COMMENT_KEY: field.doc} if field.doc else None
     return st.StructField(field.name, spark_type(field.type), not field.required, metadata)
+
+
+_MIXED_SRIDS: Final = -1
 
 
 def has_nanoseconds(data_type: IcebergType) -> bool:
@@ -156,10 +160,23 @@ def iceberg_type_of(data_type: st.DataType) -> IcebergType:
     if isinstance(data_type, st.MapType):
         key, value = iceberg_type_of(data_type.keyType), iceberg_type_of(data_type.valueType)
         return MapType(0, key, 0, value, not data_type.valueContainsNull)
-    found = _BACK.get(type(data_type))
+    found = geo_type_of(data_type) or _BACK.get(type(data_type))
     if found is None:
         raise UnsupportedFeature(f"tables cannot hold Spark's type {data_type.simpleString()}")
     return found
+
+
+def geo_type_of(data_type: st.DataType) -> GeometryType | GeographyType | None:
+    """The Iceberg type for Spark's GEOMETRY and GEOGRAPHY; None for other types. Raises UnsupportedFeature for mixed SRIDs."""
+    name = data_type.typeName()
+    if name not in ("geometry", "geography"):
+        return None
+    srid = int(getattr(data_type, "srid", _MIXED_SRIDS))
+    if srid == _MIXED_SRIDS:
+        raise UnsupportedFeature(
+            f"{data_type.simpleString()}: a column of mixed SRIDs has no Iceberg type; cast to one SRID"
+        )
+    return GeometryType(crs_of(srid)) if name == "geometry" else GeographyType(crs_of(srid))
 
 
 def frame_schema(schema: Schema) -> st.StructType:

@@ -22,6 +22,7 @@ from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.align import Alignment, aligned
+from floeberg.spark.write.geo_values import with_wkb
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.matching_files import matching_files
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
@@ -108,11 +109,13 @@ def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | Non
         table, changes = _merged(frame, write)
         first += changes
         options = write_options(table.state.metadata, write.options, branch=write.branch)
+    schema = table.state.metadata.current_schema
+    names = None if write.by_name else write.columns or [field.name for field in schema.fields]
     rows = aligned(
-        frame,
+        with_wkb(frame, schema, names=names, table=table.state.identifier),
         Alignment(
             table=table.state.identifier,
-            schema=table.state.metadata.current_schema,
+            schema=schema,
             by_name=write.by_name,
             case_sensitive=write.case_sensitive,
             given=write.columns,

@@ -19,10 +19,12 @@ _TO_PROPERTY: Final = {
     "delete-format": "write.delete.format.default",
     "delete-granularity": "write.delete.granularity",
     "target-delete-file-size-bytes": "write.delete.target-file-size-bytes",
+    "shred-variants": "write.parquet.shred-variants",
+    "variant-inference-buffer-size": "write.parquet.variant-inference-buffer-size",
 }
 _TUNING: Final = frozenset(
     {"check-nullability", "check-ordering", "advisory-partition-size", "compression-strategy",
-     "use-table-distribution-and-ordering", "shred-variants", "variant-inference-buffer-size"}
+     "use-table-distribution-and-ordering"}
 )  # fmt: skip
 """Options of the Java runtime that change no row here: values are always checked against the table's columns, whatever
 order and nullability the data has, and the rest is about how files are laid out."""

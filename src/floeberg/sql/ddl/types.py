@@ -147,6 +147,11 @@ def _field_to_ddl(field: NestedField, *, exact: bool, defaults: bool, separator:
     return " ".join(parts)
 
 
+def crs_of(srid: int) -> str:
+    """The CRS that Spark means by the number of a GEOMETRY or GEOGRAPHY type."""
+    return next((known for known, number in _SRIDS.items() if number == srid), f"EPSG:{srid}")
+
+
 def _geo_to_ddl(data_type: GeometryType | GeographyType, *, exact: bool) -> str:
     kind = "GEOMETRY" if isinstance(data_type, GeometryType) else "GEOGRAPHY"
     algorithm = data_type.algorithm if isinstance(data_type, GeographyType) else DEFAULT_EDGE_ALGORITHM
@@ -343,7 +348,7 @@ def _take_geo(ddl: Cursor, token: Token) -> IcebergType:
         raise ddl.error("a column of mixed SRIDs has no Iceberg type; name one SRID")
     else:
         srid = _expect_int(ddl, "an SRID or a quoted CRS")
-        crs = next((known for known, number in _SRIDS.items() if number == srid), f"EPSG:{srid}")
+        crs = crs_of(srid)
     algorithm = DEFAULT_EDGE_ALGORITHM
     if not geometry and ddl.accept(","):
         algorithm = ("".join(ddl.strings()) or ddl.text(ddl.advance())).lower()
