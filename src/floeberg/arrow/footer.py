@@ -10,9 +10,10 @@ from typing import Any
 import fastavro
 import pyarrow.orc as orc
 
-from floeberg.arrow.file_schema import file_fields, has_ids, resolve_ids
+from floeberg.arrow.file_schema import file_fields
 from floeberg.arrow.io import open_source, reading
 from floeberg.arrow.read_parquet import open_parquet
+from floeberg.arrow.resolve_ids import resolve_ids
 from floeberg.arrow.row_groups import row_group_as_data_file
 from floeberg.effects.protocols import Store
 from floeberg.errors import UnsupportedFeature
@@ -33,14 +34,22 @@ class Footer:
     greatest: Mapping[int, Any] = field(default_factory=dict)
 
 
-def read_footer(store: Store, file: DataFile, schema: Schema, *, name_mapping: NameMapping | None = None) -> Footer:
-    """The footer of a file, of columns of the schema. Of ORC and Avro files only the number of rows is told.
+def read_footer(
+    store: Store,
+    file: DataFile,
+    schema: Schema,
+    *,
+    name_mapping: NameMapping | None = None,
+    table_schema: Schema | None = None,
+) -> Footer:
+    """The footer of a file, of columns of the schema. Of ORC and Avro files only the number of rows is told. `table_schema`
+    is what `read_file` has under this name.
 
     Raises DataFileCorrupt, FileNotFound, UnsupportedFeature.
     """
     match file.file_format:
         case FileFormat.PARQUET:
-            return _parquet(store, file.file_path, schema, name_mapping)
+            return _parquet(store, file.file_path, schema, name_mapping, table_schema)
         case FileFormat.ORC:
             with reading(file.file_path):
                 return Footer(record_count=orc.ORCFile(open_source(store, file.file_path)).nrows)
@@ -51,13 +60,17 @@ def read_footer(store: Store, file: DataFile, schema: Schema, *, name_mapping: N
     raise UnsupportedFeature(f"{file.file_path}: rows are not stored in {file.file_format} files")
 
 
-def _parquet(store: Store, location: str, schema: Schema, name_mapping: NameMapping | None) -> Footer:
+def _parquet(
+    store: Store, location: str, schema: Schema, name_mapping: NameMapping | None, table_schema: Schema | None
+) -> Footer:
     file = open_parquet(store, location)
     with reading(location):
-        fields = file_fields(file.schema_arrow, location=location)
-        if not has_ids(fields) and name_mapping is None:
-            return Footer(record_count=file.metadata.num_rows)
-        fields = resolve_ids(fields, location=location, name_mapping=name_mapping)
+        fields = resolve_ids(
+            file_fields(file.schema_arrow, location=location),
+            location=location,
+            name_mapping=name_mapping,
+            by_position=table_schema,
+        )
         primitive = [i for i, column in schema.by_id.items() if column.type.is_primitive]
         groups = [
             row_group_as_data_file(file.metadata.row_group(number), fields, schema, primitive)

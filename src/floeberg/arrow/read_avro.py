@@ -15,10 +15,11 @@ from typing import Any, Final
 import fastavro
 import pyarrow as pa
 
-from floeberg.arrow.file_schema import FileField, file_fields, find_child, resolve_ids
+from floeberg.arrow.file_schema import FileField, file_fields, find_child
 from floeberg.arrow.io import open_source, reading
 from floeberg.arrow.projection import Projection
 from floeberg.arrow.read_parquet import DEFAULT_BATCH_ROWS, FileBatch
+from floeberg.arrow.resolve_ids import resolve_ids
 from floeberg.arrow.types import FIELD_ID_KEY
 from floeberg.effects.protocols import Store
 from floeberg.errors import DataFileCorrupt
@@ -78,9 +79,15 @@ def read_avro(
     with reading(location):
         header = _Header(source, location)
         record = _Converter(location).record(header.schema)
-        fields = resolve_ids(file_fields(record.type, location=location), location=location, name_mapping=name_mapping)
+        fields = resolve_ids(
+            file_fields(record.type, location=location),
+            location=location,
+            name_mapping=name_mapping,
+            by_name=schema,
+            map_partly=True,
+        )
     targets = [field for field in schema.fields if not isinstance(field.type, UnknownType)]
-    found = [find_child(fields, target, location=location) for target in targets]
+    found = [find_child(fields, target) for target in targets]
     read = tuple(field for field in fields if any(field is other for other in found))
     projection = Projection(read, schema, location=location, constants=constants)
     position = 0

@@ -10,10 +10,11 @@ import pyarrow as pa
 from pyarrow import orc
 
 from floeberg.arrow.conversion import Convert, converter_for, truncate_to_us
-from floeberg.arrow.file_schema import ORC_ID_KEY, FileField, file_fields, find_child, resolve_ids
+from floeberg.arrow.file_schema import ORC_ID_KEY, FileField, file_fields, find_child
 from floeberg.arrow.io import open_source, reading
 from floeberg.arrow.projection import Projection, Resolver
 from floeberg.arrow.read_parquet import DEFAULT_BATCH_ROWS, FileBatch
+from floeberg.arrow.resolve_ids import resolve_ids
 from floeberg.effects.protocols import Store
 from floeberg.errors import DataFileCorrupt
 from floeberg.spec.name_mapping import NameMapping
@@ -65,9 +66,12 @@ def read_orc(
     with reading(location):
         file = orc.ORCFile(open_source(store, location, size_bytes=size_bytes))
         fields = resolve_ids(
-            file_fields(file.schema, location=location, id_key=ORC_ID_KEY), location=location, name_mapping=name_mapping
+            file_fields(file.schema, location=location, id_key=ORC_ID_KEY),
+            location=location,
+            name_mapping=name_mapping,
+            by_name=schema,
         )
-    read = _columns(fields, schema, location=location)
+    read = _columns(fields, schema)
     projection = Projection(read, schema, location=location, constants=constants, resolver=_OrcResolver)
     position = 0
     for stripe in range(file.nstripes):
@@ -79,10 +83,10 @@ def read_orc(
 _ORC_MAGIC = b"ORC"
 
 
-def _columns(fields: tuple[FileField, ...], schema: Schema, *, location: str) -> tuple[FileField, ...]:
+def _columns(fields: tuple[FileField, ...], schema: Schema) -> tuple[FileField, ...]:
     """The top-level columns to read: ORC's reader prunes no deeper by ordinal. One at least, for the row count."""
     wanted: list[NestedField] = [field for field in schema.fields if not isinstance(field.type, UnknownType)]
-    found = [find_child(fields, target, location=location) for target in wanted]
+    found = [find_child(fields, target) for target in wanted]
     kept = tuple(field for field in fields if any(field is other for other in found))
     return kept or tuple(replace(field) for field in fields[:1])
 
