@@ -52,7 +52,7 @@ PEERS          := .cache/peers
 PEER_core      := pyiceberg-core==0.11.0 datafusion>=54,<55 pyarrow
 PEER_java      := pyspark==4.1.1 pandas<3 pyarrow
 # The Spark of the Java runtime, with Floeberg beside it: the benchmarks run both there.
-PEER_spark41   := pyspark==4.1.1 pandas<3 pyarrow msgspec fastavro polars numpy pyroaring cramjam deflate backports.zstd sqlglot obstore sqlalchemy \
+PEER_spark41   := pyspark==4.1.1 pandas<3 pyarrow msgspec fastavro polars numpy pyroaring cramjam deflate backports.zstd obstore sqlalchemy \
                   pytest hypothesis duckdb==1.5.5
 PEER_sail      := pysail==0.7.2 pyspark-client==4.2.0 pandas<3 pyarrow
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from floeberg.api.table import Table
 from floeberg.catalogs.base import LoadedTable
-from floeberg.spark.read.arrow_values import spark_arrow_schema, to_spark
+from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 
 
 def loaded(table: Table) -> LoadedTable:

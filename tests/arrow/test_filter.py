@@ -17,9 +17,9 @@ from floeberg.expr.bind import bind
 from floeberg.expr.build import bucket, col
 from floeberg.expr.evaluate import evaluate
 from floeberg.expr.nodes import FALSE, TRUE
-from floeberg.expr.parse_sql import parse_where
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import DOUBLE, LONG, STRING, UNKNOWN, NestedField, StructType
+from floeberg.sql.conditions.filters import parse_where
 
 NAN = float("nan")
 

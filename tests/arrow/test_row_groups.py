@@ -14,7 +14,6 @@ from floeberg.arrow.file_schema import file_fields
 from floeberg.arrow.row_groups import ChunkStatistics, chunk_statistics, row_group_filter
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE
-from floeberg.expr.parse_sql import parse_where
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import (
     DATE,
@@ -29,6 +28,7 @@ from floeberg.spec.types import (
     NestedField,
     StructType,
 )
+from floeberg.sql.conditions.filters import parse_where
 
 
 def statistics(array: pa.Array, target: IcebergType, **options: Any) -> ChunkStatistics:

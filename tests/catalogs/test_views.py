@@ -15,7 +15,7 @@ from floeberg.errors import (
     ViewAlreadyExists,
     ViewNotFound,
 )
-from floeberg.spec.spark_ddl import schema_from_ddl
+from floeberg.sql.ddl.types import schema_from_ddl
 
 
 def views(lake: Lake) -> bool:

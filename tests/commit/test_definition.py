@@ -7,7 +7,7 @@ import pytest
 from floeberg.api.catalog import catalog
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.overwrite import DeleteFiles
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.table_changes import (
     ChangeLocation,
     ChangeProperties,

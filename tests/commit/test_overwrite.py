@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from floeberg.commit.append import Append
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.isolation import IsolationLevel
-from floeberg.commit.overwrite import DeleteFiles, Overwrite
+from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.expr.build import eq, gt, lt

@@ -4,9 +4,10 @@ import pytest
 
 from floeberg.commit.append import Append
 from floeberg.commit.cherry_pick import CherryPick, Publish
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Target
-from floeberg.commit.overwrite import DeleteFiles, Overwrite
+from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.refs import BeginBranch, CreateRef, RemoveRef, Retention, SetBranchSnapshot
 from floeberg.commit.replace_partitions import ReplacePartitions
 from floeberg.commit.table_changes import PlainUpdates

@@ -189,7 +189,7 @@ def test_cleaning_up_never_hides_the_outcome(monkeypatch):
 def test_validations_run_again_on_every_attempt():
     builder, _ = built()
     file = builder.data()[0]
-    from floeberg.commit.overwrite import DeleteFiles
+    from floeberg.commit.delete_files import DeleteFiles
 
     pointer = StubPointer(builder.table.pointer, "conflict", "ok")
     other = builder.second()

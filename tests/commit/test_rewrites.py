@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.isolation import IsolationLevel
-from floeberg.commit.overwrite import DeleteFiles
 from floeberg.commit.replace_partitions import ReplacePartitions
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.rewrite_manifests import RewriteManifests

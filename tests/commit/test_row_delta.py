@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.isolation import IsolationLevel
-from floeberg.commit.overwrite import DeleteFiles, Overwrite
+from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import InvalidInput, ValidationConflict

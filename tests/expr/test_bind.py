@@ -18,7 +18,6 @@ from floeberg.expr.build import bucket, col, day, hour, is_nan, is_null, not_nan
 from floeberg.expr.evaluate import keeps
 from floeberg.expr.literals import Temporal, nanos_or_micros
 from floeberg.expr.nodes import FALSE, TRUE, BoundPredicate, Expression, Not, Op, Predicate, Reference, TransformTerm
-from floeberg.expr.parse_sql import parse_where
 from floeberg.spec.schema import Schema
 from floeberg.spec.temporal import parse_date
 from floeberg.spec.transforms import VOID, UnknownTransform
@@ -40,6 +39,7 @@ from floeberg.spec.types import (
     StructType,
     VariantType,
 )
+from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import POOLS, SCHEMA, random_literal, random_value, seeds
 
 NUMERIC = ("i", "l", "r", "f", "d", "dec", "dt", "ts", "tz", "ns", "tzns")

@@ -17,7 +17,7 @@ from floeberg.expr.build import bucket, col, day
 from floeberg.expr.evaluate import holds, keeps, value_of
 from floeberg.expr.json import for_others, from_json, parse_json, to_json, write_json
 from floeberg.expr.nodes import FALSE, TRUE, BoundPredicate, Expression, Not, Op, and_, fold
-from floeberg.expr.parse_sql import parse_where
+from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import SCHEMA, random_expression, random_row, seeds
 
 

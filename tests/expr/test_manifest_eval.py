@@ -12,13 +12,13 @@ from floeberg.expr.bind import bind
 from floeberg.expr.build import col
 from floeberg.expr.evaluate import keeps, order_key
 from floeberg.expr.manifest_eval import manifest_may_match, summaries_may_match
-from floeberg.expr.parse_sql import parse_where
 from floeberg.expr.projection import inclusive_projection
 from floeberg.spec.data_file import FieldSummary, ManifestFile
 from floeberg.spec.partitioning import PartitionField, PartitionSpec
 from floeberg.spec.transforms import IDENTITY
 from floeberg.spec.types import DOUBLE
 from floeberg.spec.values import to_bytes
+from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import COLUMN_IDS, POOLS, SCHEMA, random_predicate, random_row, row_value, seeds
 
 COLUMNS = ("i", "d", "f", "s", "u", "dec", "dt", "b", "bin")

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import keeps
 from floeberg.expr.nodes import FALSE, TRUE
-from floeberg.expr.parse_sql import parse_where
 from floeberg.expr.residual import Residuals
 from floeberg.spec.partitioning import PartitionField, PartitionSpec
 from floeberg.spec.transforms import parse_transform
+from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import (
     COLUMN_IDS,
     COLUMNS,

@@ -10,8 +10,8 @@ from floeberg.expr.bind import bind
 from floeberg.expr.build import col
 from floeberg.expr.evaluate import evaluate
 from floeberg.expr.nodes import FALSE, NEGATED, TRUE, And, Expression, Not, Or, Predicate, fold
-from floeberg.expr.parse_sql import parse_where
 from floeberg.expr.rewrite import conjuncts, push_down_not, simplify
+from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import SCHEMA, random_expression, random_row, seeds
 
 

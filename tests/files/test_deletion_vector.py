@@ -20,7 +20,6 @@ from floeberg.files.deletion_vector import (
     decode_deletion_vector,
     decode_positions,
     encode_deletion_vector,
-    merge,
     write_deletion_vectors,
 )
 from floeberg.files.limits import DecodeLimits
@@ -93,12 +92,6 @@ def test_any_positions_come_back_in_order(spans, singles) -> None:
     blob = encode_deletion_vector(bitmap)
     assert decode_positions(blob, cardinality=len(bitmap)).tolist() == list(bitmap)
     assert decode_deletion_vector(blob) == bitmap
-
-
-@given(st.sets(st.integers(0, 200_000), min_size=1, max_size=300), st.sets(st.integers(0, 200_000), max_size=300))
-def test_merging_keeps_every_older_delete(newer, older) -> None:
-    assert set(merge(bitmap_of(newer), bitmap_of(older))) == newer | older
-    assert set(merge(bitmap_of(newer))) == newer
 
 
 def test_empty_bitmaps_between_keys_are_read_as_the_reference_writes_them() -> None:

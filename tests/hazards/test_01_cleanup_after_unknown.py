@@ -6,7 +6,8 @@ import pytest
 
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.overwrite import DeleteFiles, Overwrite
+from floeberg.commit.delete_files import DeleteFiles
+from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.rewrite_manifests import RewriteManifests
 from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import CommitUnknown

@@ -24,11 +24,11 @@ from floeberg.effects.system import SystemClock
 from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import keeps
 from floeberg.expr.nodes import Expression
-from floeberg.expr.parse_sql import parse_where
 from floeberg.spec.data_file import DataFile, FileFormat
 from floeberg.spec.metadata_columns import IS_DELETED, ROW_POSITION
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import LONG, NestedField
+from floeberg.sql.conditions.filters import parse_where
 from floeberg.storage.memory import MemoryStore
 
 LOCATION = "memory://bucket/data/file"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from msgspec import structs
 
-from floeberg.commit import delete_files
+from floeberg.commit import delete_file_checks
 from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import InvalidInput
 from floeberg.spec.data_file import ManifestContent
@@ -49,7 +49,7 @@ def test_deletes_of_another_spec_are_refused(version):
 
 
 def test_without_the_check_they_would_be_committed_where_no_reader_looks(monkeypatch):
-    monkeypatch.setattr(delete_files, "_check_place", lambda *given: None)
+    monkeypatch.setattr(delete_file_checks, "_check_place", lambda *given: None)
     builder = misplaced(2)
     (deletes,) = [entry.data_file for entry in builder.live(ManifestContent.DELETES)]
     (data,) = [file for file in builder.data() if file.file_path == deletes.referenced_data_file]

@@ -12,11 +12,11 @@ from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import evaluate, keeps
 from floeberg.expr.metrics_eval import may_contain_match, must_all_match
 from floeberg.expr.nodes import And, Expression, Not, Or, Predicate, fold
-from floeberg.expr.parse_sql import parse_where
 from floeberg.expr.rewrite import push_down_not
 from floeberg.spec.data_file import DataFile, FileFormat
 from floeberg.spec.types import DOUBLE
 from floeberg.spec.values import to_bytes
+from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import SCHEMA, random_expression, random_row, row_value, seeds
 
 DOUBLE_ID = SCHEMA.field("d").field_id

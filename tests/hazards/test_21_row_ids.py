@@ -12,7 +12,7 @@ from msgspec import structs
 from floeberg.commit import listing, manifests
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.overwrite import DeleteFiles
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import CommitConflict, InvalidInput
 from floeberg.expr.build import eq

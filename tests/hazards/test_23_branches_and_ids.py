@@ -9,8 +9,8 @@ import pytest
 
 from floeberg.commit import producer
 from floeberg.commit.append import Append
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.operation import Target
-from floeberg.commit.overwrite import DeleteFiles
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import FloebergError, SnapshotAlreadyExists
 from floeberg.expr.build import eq

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floeberg.commit.append import Append
-from floeberg.commit.overwrite import DeleteFiles
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.inspect.diff import schema_changes, snapshot_diff
 from floeberg.inspect.source import Source
 from floeberg.spec.data_file import FileContent

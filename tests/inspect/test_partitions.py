@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from floeberg.commit.append import Append
-from floeberg.commit.overwrite import DeleteFiles
+from floeberg.commit.delete_files import DeleteFiles
 from golden_tables import WHOLE, open_golden
 from scan_tables import add_deletes, data_file, equality_delete, new_table, position_delete
 

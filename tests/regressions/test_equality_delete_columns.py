@@ -8,11 +8,11 @@ import pytest
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
 from floeberg.arrow.write import RollingWriter
-from floeberg.commit.overwrite import DeleteFiles
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import ValidationConflict
-from floeberg.expr.parse_sql import parse_where
 from floeberg.spec.data_file import FileContent
+from floeberg.sql.conditions.filters import parse_where
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from floeberg.api.table import Table
 from floeberg.commit.append import Append
-from floeberg.commit.overwrite import DeleteFiles
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.errors import InvalidInput, ManifestCorrupt, UnsupportedFeature
 from floeberg.expr.bind import bind
 from floeberg.expr.build import col

@@ -14,9 +14,9 @@ from zipimport import zipimporter
 import pyarrow as pa
 import pytest
 
-from floeberg.spark import in_workers
-from floeberg.spark.held_settings import SESSION_MARK, held_setting
-from floeberg.spark.in_workers import collect_from_workers, forget_importers, gathered, map_in_workers
+from floeberg.spark.host.held_settings import SESSION_MARK, held_setting
+from floeberg.spark.workers import in_workers
+from floeberg.spark.workers.in_workers import collect_from_workers, forget_importers, gathered, map_in_workers
 
 
 @pytest.mark.parametrize("name", ["pyspark.zip", "py4j-0.10.9.9-src.zip", "spark-core_2.13-4.3.0.jar"])

@@ -42,7 +42,7 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
     From then on `spark.sql`, `spark.table`, `spark.read`, `df.writeTo` and so on understand their tables. Attaching again
     adds catalogs. Raises InvalidInput, and UnsupportedFeature for a kind of catalog that comes later.
     """
-    session = _spark_module("floeberg.spark.session")
+    session = _spark_module("floeberg.spark.host.session")
     given = {}
     for one in catalogs:
         if not isinstance(one, AttachableCatalog):
@@ -50,23 +50,23 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
         given[one.name] = session.AttachedCatalog(
             one.backend, one.table_defaults, one.table_overrides, one.default_namespace
         )
-    _spark_module("floeberg.spark.attach").attach(spark, given, effects=effects or system_effects())
+    _spark_module("floeberg.spark.entry.attach").attach(spark, given, effects=effects or system_effects())
 
 
 def detach(spark: SparkSession) -> None:
     """Gives a session back to Spark as it was; a session that is not attached stays as it is."""
-    _spark_module("floeberg.spark.attach").detach(spark)
+    _spark_module("floeberg.spark.entry.attach").detach(spark)
 
 
 def explain(frame: DataFrame) -> str:
     """What the scans behind a DataFrame read: files planned of files there, and why the others were left out."""
-    found: str = _spark_module("floeberg.spark.explain").explain(frame)
+    found: str = _spark_module("floeberg.spark.query.explain").explain(frame)
     return found
 
 
 def to_spark(spark: SparkSession, table: LoadedTable, **asked: Any) -> DataFrame:
     """A table's rows as a DataFrame, for `Table.to_spark`."""
-    frame: DataFrame = _spark_module("floeberg.spark.to_spark").to_spark(spark, table, **asked)
+    frame: DataFrame = _spark_module("floeberg.spark.entry.to_spark").to_spark(spark, table, **asked)
     return frame
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from floeberg.arrow.types import iceberg_schema
 from floeberg.errors import InvalidInput
 from floeberg.spec.schema import Schema
-from floeberg.spec.spark_ddl import schema_from_ddl
+from floeberg.sql.ddl.types import schema_from_ddl
 
 AnySchema: TypeAlias = "Schema | pa.Schema | str"
 

@@ -19,7 +19,6 @@ from floeberg.arrow.scan import TableReader, read_tasks, table_reader
 from floeberg.commit.pointer import TablePointer
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression
-from floeberg.expr.parse_sql import parse_where
 from floeberg.scan.explanation import Explanation
 from floeberg.scan.plan import plan_files
 from floeberg.scan.projection import projected_schema
@@ -28,6 +27,7 @@ from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.schema import Schema
 from floeberg.spec.snapshots import Snapshot
+from floeberg.sql.conditions.filters import parse_where
 
 Where = str | Expression | None
 

@@ -33,8 +33,8 @@ from floeberg.spec.refs import MAIN_BRANCH, RefType
 from floeberg.spec.schema import Schema
 from floeberg.spec.schema_update import ColumnPath, SchemaUpdate
 from floeberg.spec.sorting import build_sort_order
-from floeberg.spec.spark_ddl import type_from_ddl
 from floeberg.spec.types import UNSET, IcebergType
+from floeberg.sql.ddl.types import type_from_ddl
 
 
 class Committer(Protocol):

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from floeberg.api.scan import ScanOptions, ScanSource, Where, to_expression
 from floeberg.arrow.assign import assigner
 from floeberg.arrow.filter import referenced_ids
-from floeberg.arrow.row_level import Assignments, RowChange, RowLevelEngine, RowLevelMode
+from floeberg.arrow.row_level import Assignments, FoundRows, RowLevelEngine
+from floeberg.arrow.scan import TableReader
 from floeberg.arrow.table_writer import TableWriter, to_arrow
 from floeberg.arrow.upsert import Upsert
 from floeberg.commit.append import Append
-from floeberg.commit.isolation import IsolationLevel, ReadView
+from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.replace_partitions import ReplacePartitions
-from floeberg.commit.row_delta import RowDelta
-from floeberg.errors import FloebergError, InvalidInput, UnsupportedFeature
+from floeberg.errors import FloebergError, InvalidInput
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression
+from floeberg.row_changes.policy import RowLevelMode, isolation_level, refuse_encrypted, row_level_mode
+from floeberg.row_changes.row_change import row_change
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import choose_snapshot
-from floeberg.spec.data_file import FileContent
-from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.refs import MAIN_BRANCH
 from floeberg.spec.schema_projection import prune_columns
 
 Assigned = Mapping[str, Any]
-
-_ENCRYPTION_KEY: Final = "encryption.key-id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +76,11 @@ class Change:
             added = self._written(data)
             return Planned(Overwrite(added=added, row_filter=TRUE, target=self._target), self._writer)
         with self._discarding():
-            change = self._engine("delete").delete(self._plan(condition))
+            found = self._engine("delete").delete(self._plan(condition))
             added = self._writer.write_data(to_arrow(data))
-            change.added += added
-            change.counts.inserted += sum(file.record_count for file in added)
-        return self._planned(change, condition, kind="delete")
+            found.written += added
+            found.counts.inserted += sum(file.record_count for file in added)
+        return self._planned(found, condition, verb="delete")
 
     def overwrite_partitions(self, data: Any) -> Planned:
         files = self._written(data)
@@ -91,16 +89,16 @@ class Change:
     def delete(self, where: Where, *, case_sensitive: bool) -> Planned:
         condition = self._condition(where, "delete", case_sensitive=case_sensitive)
         with self._discarding():
-            change = self._engine("delete").delete(self._plan(condition))
-        return self._planned(change, condition, kind="delete")
+            found = self._engine("delete").delete(self._plan(condition))
+        return self._planned(found, condition, verb="delete")
 
     def update(self, assigned: Assigned, where: Where, *, case_sensitive: bool) -> Planned:
         condition = self._condition(where, "update", case_sensitive=case_sensitive)
         columns = prune_columns(self._schema, referenced_ids(condition))
         assignments = Assignments(columns, assigner(assigned, self._schema, case_sensitive=case_sensitive))
         with self._discarding():
-            change = self._engine("update").update(self._plan(condition), assignments)
-        return self._planned(change, condition, kind="update")
+            found = self._engine("update").update(self._plan(condition), assignments)
+        return self._planned(found, condition, verb="update")
 
     def upsert(self, data: Any, on: Sequence[str] | None) -> Planned:
         keys = [on] if isinstance(on, str) else list(on or self._identifier_names())
@@ -111,8 +109,8 @@ class Change:
         upsert = Upsert(to_arrow(data), self._schema, keys)
         condition = upsert.condition()
         with self._discarding():
-            change = self._engine("merge").update(self._plan(condition), upsert, then=upsert.unmatched)
-        return self._planned(change, condition, kind="merge")
+            found = self._engine("merge").update(self._plan(condition), upsert, then=upsert.unmatched)
+        return self._planned(found, condition, verb="merge")
 
     def _identifier_names(self) -> list[str]:
         return [self._schema.names[field_id] for field_id in self._schema.identifier_field_ids]
@@ -138,44 +136,23 @@ class Change:
             all_deletes=True,
         )
 
-    def _engine(self, kind: str) -> RowLevelEngine:
-        reader = replace(self._source.reader(self._schema, ScanOptions()), uncommitted=self._uncommitted)
-        name = f"write.{kind}.mode"
-        text = self._metadata.properties.get(name, RowLevelMode.COPY_ON_WRITE)
-        if text not in list(RowLevelMode):
-            raise InvalidInput(f"table property {name} is {' or '.join(RowLevelMode)}, not {text!r:.60}")
-        return RowLevelEngine(reader, self._writer, RowLevelMode(text))
+    @property
+    def _reader(self) -> TableReader:
+        return replace(self._source.reader(self._schema, ScanOptions()), uncommitted=self._uncommitted)
 
-    def _planned(self, change: RowChange, condition: Expression, *, kind: str) -> Planned:
-        if change.is_empty:
-            return Planned(None, self._writer)
+    def _engine(self, verb: str) -> RowLevelEngine:
+        mode = row_level_mode(self._metadata, verb)
+        return RowLevelEngine(self._reader, self._writer, merge_on_read=mode is RowLevelMode.MERGE_ON_READ)
+
+    def _planned(self, found: FoundRows, condition: Expression, *, verb: str) -> Planned:
+        with self._discarding():
+            change = row_change(found, reader=self._reader, writer=self._writer)
         view = ReadView(
             starting_snapshot_id=self._starting_snapshot_id,
             conflict_filter=condition,
-            isolation=self._isolation(kind),
+            isolation=isolation_level(self._metadata, verb),
         )
-        target = replace(self._target, summary={**change.counts.summary(), **self._target.summary})
-        if change.removed_deletes or any(file.content is not FileContent.DATA for file in change.added):
-            return Planned(
-                RowDelta(
-                    added=change.added,
-                    removed_deletes=change.removed_deletes,
-                    removed_data=change.removed_data,
-                    referenced=change.referenced,
-                    view=view,
-                    target=target,
-                ),
-                self._writer,
-            )
-        operation = Overwrite(added=change.added, removed=change.removed_data, view=view, target=target)
-        return Planned(operation, self._writer)
-
-    def _isolation(self, kind: str) -> IsolationLevel:
-        name = f"write.{kind}.isolation-level"
-        text = self._metadata.properties.get(name, IsolationLevel.SERIALIZABLE)
-        if text not in list(IsolationLevel):
-            raise InvalidInput(f"table property {name} is {' or '.join(IsolationLevel)}, not {text!r:.60}")
-        return IsolationLevel(text)
+        return Planned(change.operation(view, self._target), self._writer)
 
     def _discarding(self) -> _Discarding:
         return _Discarding(self._writer)
@@ -193,13 +170,3 @@ class _Discarding:
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         if kind is not None:
             self._writer.discard()
-
-
-def refuse_encrypted(metadata: TableMetadata) -> None:
-    """Raises UnsupportedFeature for tables that are encrypted: what was written here would not be."""
-    current = metadata.current_snapshot
-    encrypted = current is not None and current.key_id is not None
-    if encrypted or len(metadata.encryption_keys) or _ENCRYPTION_KEY in metadata.properties:
-        raise UnsupportedFeature(
-            f"table {metadata.location} is encrypted; encrypted tables cannot be written here", table=metadata.location
-        )

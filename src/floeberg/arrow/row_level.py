@@ -1,14 +1,13 @@
-"""Changes rows of planned files: copy-on-write, which writes what stays anew, or merge-on-read, which writes deletes beside
-the files. Only rows for which the condition is TRUE are touched; rows that others deleted stay deleted; on tables with
-lineage a row keeps its id, and an updated row takes the age of the commit.
+"""Finds and writes the rows of a change: copy-on-write writes the rows that stay to new files, merge-on-read finds the
+positions of rows to delete. Only rows for which the condition is TRUE are touched; deleted rows stay deleted; on tables
+with lineage a row keeps its id, and an updated row takes the sequence number of the commit.
 https://iceberg.apache.org/spec/#row-level-deletes, https://iceberg.apache.org/spec/#row-lineage"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +19,6 @@ from floeberg.arrow.scan import NO_COLUMNS, TableReader
 from floeberg.arrow.table_writer import TableWriter
 from floeberg.arrow.types import arrow_schema
 from floeberg.arrow.write import RollingWriter
-from floeberg.arrow.write_deletes import DeletedFile
-from floeberg.errors import InvalidInput
 from floeberg.expr.metrics_eval import must_all_match
 from floeberg.expr.nodes import TRUE, AlwaysTrue
 from floeberg.files.deletion_vector import bitmap_of
@@ -31,15 +28,6 @@ from floeberg.spec.metadata_columns import LAST_UPDATED_SEQUENCE_NUMBER, ROW_POS
 from floeberg.spec.schema import Schema
 
 Mask = npt.NDArray[np.bool_]
-
-DELETE_GRANULARITY: Final = "write.delete.granularity"
-
-
-class RowLevelMode(StrEnum):
-    """How rows are changed: `write.{delete,update,merge}.mode`."""
-
-    COPY_ON_WRITE = "copy-on-write"
-    MERGE_ON_READ = "merge-on-read"
 
 
 @dataclass(slots=True)
@@ -65,20 +53,25 @@ class RowCounts:
         self.deleted = None if rows is None or self.deleted is None else self.deleted + rows
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class DeletedRows:
+    """Rows of one data file that are deleted or replaced, by position."""
+
+    task: FileScanTask
+    positions: BitMap64
+
+
 @dataclass(slots=True)
-class RowChange:
-    """The files of a change of rows, for a commit."""
+class FoundRows:
+    """What an engine found for a change of rows, and wrote. Its deletes are not written yet."""
 
-    added: list[DataFile] = field(default_factory=list)
-    removed_data: list[DataFile] = field(default_factory=list)
-    removed_deletes: list[DataFile] = field(default_factory=list)
-    referenced: set[str] = field(default_factory=set)
-    """The data files that new deletes are for."""
+    written: list[DataFile] = field(default_factory=list)
+    """New data files."""
+    replaced: list[DataFile] = field(default_factory=list)
+    """Data files that go: all their live rows are deleted, or written again."""
+    deleted: list[DeletedRows] = field(default_factory=list)
+    """Rows of files that stay."""
     counts: RowCounts = field(default_factory=RowCounts)
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.added or self.removed_data or self.removed_deletes)
 
 
 class Update(Protocol):
@@ -101,44 +94,41 @@ class Update(Protocol):
 class RowLevelEngine:
     """One change of rows of one table. Tasks come with metrics, so that files that match whole are known."""
 
-    def __init__(self, reader: TableReader, writer: TableWriter, mode: RowLevelMode) -> None:
+    def __init__(self, reader: TableReader, writer: TableWriter, *, merge_on_read: bool) -> None:
         self._reader = reader
         self._writer = writer
-        # v1 has no delete files, so that rows can only be removed by writing the others anew.
-        self._in_place = mode is RowLevelMode.MERGE_ON_READ and writer.metadata.format_version > 1
+        self._merge_on_read = merge_on_read
         self._schema = writer.rewritten_schema
         self._data: RollingWriter | None = None
 
-    def delete(self, tasks: Iterable[FileScanTask]) -> RowChange:
+    def delete(self, tasks: Iterable[FileScanTask]) -> FoundRows:
         """Deletes the rows for which the tasks' residuals are true."""
-        change = RowChange()
-        positions: dict[_Target, BitMap64] = {}
+        found = FoundRows()
         for task in tasks:
             if must_all_match(task.residual, task.data_file):
-                change.removed_data.append(task.data_file)
-                change.counts.delete(None if task.deletes else task.data_file.record_count)
-            elif self._in_place:
-                self._delete_in_place(task, change, positions)
+                found.replaced.append(task.data_file)
+                found.counts.delete(None if task.deletes else task.data_file.record_count)
+            elif self._merge_on_read:
+                self._delete_in_place(task, found)
             else:
-                self._copy_without(task, change)
-        return self._finished(change, positions)
+                self._copy_without(task, found)
+        return self._finished(found)
 
     def update(
         self, tasks: Iterable[FileScanTask], update: Update, *, then: Callable[[], pa.Table | None] | None = None
-    ) -> RowChange:
+    ) -> FoundRows:
         """Updates the rows that `update` touches; `then` gives rows to insert, asked for when all files were read."""
-        change = RowChange()
-        positions: dict[_Target, BitMap64] = {}
+        found = FoundRows()
         for task in tasks:
-            if self._in_place:
-                self._update_in_place(task, update, change, positions)
+            if self._merge_on_read:
+                self._update_in_place(task, update, found)
             else:
-                self._copy_updated(task, update, change)
+                self._copy_updated(task, update, found)
         rows = None if then is None else then()
         if rows is not None and rows.num_rows:
             self._out.write(rows)
-            change.counts.inserted += rows.num_rows
-        return self._finished(change, positions)
+            found.counts.inserted += rows.num_rows
+        return self._finished(found)
 
     @property
     def _out(self) -> RollingWriter:
@@ -148,7 +138,7 @@ class RowLevelEngine:
 
     # copy-on-write
 
-    def _copy_without(self, task: FileScanTask, change: RowChange) -> None:
+    def _copy_without(self, task: FileScanTask, found: FoundRows) -> None:
         matched = sum(batch.num_rows for batch in self._reader.rows(task, NO_COLUMNS))
         if not matched:
             return
@@ -162,11 +152,11 @@ class RowLevelEngine:
                 yield left
 
         self._write(rest())
-        change.removed_data.append(task.data_file)
-        change.counts.delete(matched)
-        change.counts.copied += kept
+        found.replaced.append(task.data_file)
+        found.counts.delete(matched)
+        found.counts.copied += kept
 
-    def _copy_updated(self, task: FileScanTask, update: Update, change: RowChange) -> None:
+    def _copy_updated(self, task: FileScanTask, update: Update, found: FoundRows) -> None:
         if not any(
             update.touched(batch, update.columns, task).any() for batch in self._reader.rows(task, update.columns)
         ):
@@ -175,12 +165,12 @@ class RowLevelEngine:
         def rows() -> Iterator[pa.RecordBatch]:
             for batch in self._reader.rows(task, self._schema, residual=TRUE):
                 touched = update.touched(batch, self._schema, task)
-                change.counts.updated += int(touched.sum())
-                change.counts.copied += int((~touched).sum())
+                found.counts.updated += int(touched.sum())
+                found.counts.copied += int((~touched).sum())
                 yield _replaced(batch, touched, self._changed(batch.filter(pa.array(touched)), update))
 
         self._write(rows())
-        change.removed_data.append(task.data_file)
+        found.replaced.append(task.data_file)
 
     def _changed(self, rows: pa.RecordBatch, update: Update) -> pa.RecordBatch:
         """Touched rows as they will be: they keep their ids, and their age is the commit's, which is written as null."""
@@ -195,78 +185,34 @@ class RowLevelEngine:
 
     # merge-on-read
 
-    def _delete_in_place(self, task: FileScanTask, change: RowChange, positions: dict[_Target, BitMap64]) -> None:
-        found = BitMap64()
+    def _delete_in_place(self, task: FileScanTask, found: FoundRows) -> None:
+        positions = BitMap64()
         for batch in self._reader.rows(task, Schema(ROW_POSITION)):
-            found |= bitmap_of(batch.column(0).to_numpy(zero_copy_only=False))
-        if found:
-            positions[_Target.of(task)] = found
-            change.counts.delete(len(found))
+            positions |= bitmap_of(batch.column(0).to_numpy(zero_copy_only=False))
+        if positions:
+            found.deleted.append(DeletedRows(task, positions))
+            found.counts.delete(len(positions))
 
-    def _update_in_place(
-        self, task: FileScanTask, update: Update, change: RowChange, positions: dict[_Target, BitMap64]
-    ) -> None:
-        found = BitMap64()
+    def _update_in_place(self, task: FileScanTask, update: Update, found: FoundRows) -> None:
+        positions = BitMap64()
         schema = Schema(*self._schema.fields, ROW_POSITION)
 
         def rows() -> Iterator[pa.RecordBatch]:
-            nonlocal found
+            nonlocal positions
             for batch in self._reader.rows(task, schema):
                 touched = batch.filter(pa.array(update.touched(batch, schema, task)))
-                found |= bitmap_of(touched.column(len(self._schema.fields)).to_numpy(zero_copy_only=False))
+                positions |= bitmap_of(touched.column(len(self._schema.fields)).to_numpy(zero_copy_only=False))
                 yield self._changed(touched.select(range(len(self._schema.fields))), update)
 
         self._write(rows())
-        if found:
-            positions[_Target.of(task)] = found
-            change.counts.updated += len(found)
-
-    def _finished(self, change: RowChange, positions: dict[_Target, BitMap64]) -> RowChange:
-        if self._data is not None:
-            change.added += self._writer.finish(self._data)
         if positions:
-            change.referenced = {target.deleted.file_path for target in positions}
-            vectors = self._writer.metadata.format_version > 2
-            (self._write_vectors if vectors else self._write_position_deletes)(change, positions)
-        return change
+            found.deleted.append(DeletedRows(task, positions))
+            found.counts.updated += len(positions)
 
-    def _write_vectors(self, change: RowChange, positions: dict[_Target, BitMap64]) -> None:
-        """A data file has one vector at most: the new one takes in what was deleted of the file by position before."""
-        merged: dict[DeletedFile, BitMap64] = {}
-        for target, found in positions.items():
-            older = self._reader.deletes(target.task).positions
-            merged[target.deleted] = found if older is None else found | older
-            change.removed_deletes += [
-                delete.file
-                for delete in target.task.deletes
-                if delete.file.referenced_data_file == target.deleted.file_path
-            ]
-        change.added += self._writer.write_vectors(merged)
-
-    def _write_position_deletes(self, change: RowChange, positions: dict[_Target, BitMap64]) -> None:
-        """Under each data file's own spec, whatever the table's is now: a file each, or one a partition."""
-        granularity = self._writer.metadata.properties.get(DELETE_GRANULARITY, "file")
-        if granularity not in ("file", "partition"):
-            raise InvalidInput(f"table property {DELETE_GRANULARITY} is file or partition, not {granularity!r:.60}")
-        groups: dict[object, dict[DeletedFile, BitMap64]] = {}
-        for target, found in positions.items():
-            deleted = target.deleted
-            key = deleted.file_path if granularity == "file" else (deleted.spec_id, repr(deleted.partition))
-            groups.setdefault(key, {})[deleted] = found
-        change.added += [self._writer.write_position_deletes(group) for group in groups.values()]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Target:
-    """A file that rows are deleted of."""
-
-    task: FileScanTask
-    deleted: DeletedFile
-
-    @staticmethod
-    def of(task: FileScanTask) -> _Target:
-        file = task.data_file
-        return _Target(task, DeletedFile(file_path=file.file_path, spec_id=file.spec_id, partition=file.partition))
+    def _finished(self, found: FoundRows) -> FoundRows:
+        if self._data is not None:
+            found.written += self._writer.finish(self._data)
+        return found
 
 
 def _true_rows(task: FileScanTask, batch: pa.RecordBatch, schema: Schema) -> Mask:

@@ -79,7 +79,7 @@ def write_vectors(
 ) -> list[DataFile]:
     """A Puffin file with a deletion vector for each data file, as the entries for delete manifests (v3).
 
-    The caller merges what was deleted before (`deletion_vector.merge`): a data file has one vector at most.
+    The caller merges what was deleted before: a data file has one vector at most.
     """
     written = write_deletion_vectors({file.file_path: found for file, found in vectors.items()}, properties=properties)
     store.write(location, written.data)

@@ -1,119 +1,64 @@
-"""What delete files must be to be added: of the right kind for the table's version, of their data file's partition, and
-one deletion vector a data file. https://iceberg.apache.org/spec/#delete-formats"""
+"""Deletes of whole data files, by name or by a filter (a delete by metadata alone)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from floeberg.commit.partitions import PartitionSet, partition_key
+from floeberg.commit.append import only_data
+from floeberg.commit.filtering import Removal
+from floeberg.commit.history import DELETE
+from floeberg.commit.isolation import ReadView
+from floeberg.commit.matching import FileMatcher
+from floeberg.commit.operation import Target
+from floeberg.commit.producer import SnapshotChange, produce_snapshot
+from floeberg.commit.validations import data_files_exist, no_added_data_files
 from floeberg.commit.workspace import Workspace
-from floeberg.errors import InvalidInput, ValidationConflict
-from floeberg.spec.data_file import DataFile, FileContent, ManifestContent, ManifestFile
+from floeberg.expr.nodes import Expression
+from floeberg.spec.data_file import DataFile
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.updates import MetadataUpdate
 
 
-def delete_files_fit_version(files: Iterable[DataFile], format_version: int, *, identifier: str) -> None:
-    """v1 has no delete files, v2 no deletion vectors, v3 no new position delete files. Checked on every attempt: the
-    table may have been upgraded meanwhile."""
-    for file in files:
-        if format_version == 1:
-            raise InvalidInput(f"table {identifier}: format version 1 has no delete files; upgrade to 2 or rewrite the "
-                               "data files", table=identifier, file=file.file_path)  # fmt: skip
-        if format_version == 2 and file.is_deletion_vector:
-            raise InvalidInput(f"table {identifier}: deletion vectors need format version 3, the table has 2",
-                               table=identifier, file=file.file_path)  # fmt: skip
-        if format_version >= 3 and file.content is FileContent.POSITION_DELETES and not file.is_deletion_vector:
-            raise ValidationConflict(
-                f"table {identifier}: format version 3 takes deletion vectors, not position delete files "
-                f"({file.file_path}); run the operation again so that it writes deletion vectors",
-                table=identifier,
-                files=[file.file_path],
-                retry_can_help=True,
-            )
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DeleteFiles:
+    """Removes whole data files, by name or by a filter that matches all of their rows (a delete by metadata alone).
 
+    With `missing_is_error` a named file that is not there is a conflict. A filter's delete takes what is there when it
+    commits; with a serializable `view` it conflicts with matching data added since.
+    """
 
-def one_vector_each(deletes: Sequence[DataFile], *, removed_data: Iterable[DataFile], identifier: str) -> None:
-    """One deletion vector a data file, and no deletes for a file that goes in the same change."""
-    removed = {file.file_path for file in removed_data}
-    seen: set[str] = set()
-    for file in deletes:
-        path = file.referenced_data_file
-        if path is None:
-            if file.is_deletion_vector:
-                raise InvalidInput(f"table {identifier}: a deletion vector must name its data file")
-            continue
-        if path in removed:
-            raise InvalidInput(f"table {identifier}: {path} is removed and has rows deleted in one change")
-        if file.is_deletion_vector and path in seen:
-            raise InvalidInput(f"table {identifier}: two deletion vectors for {path}; merge them into one")
-        seen.add(path)
+    removed: Sequence[DataFile] = ()
+    row_filter: Expression | None = None
+    missing_is_error: bool = True
+    view: ReadView | None = None
+    target: Target = Target()
 
-
-def deletes_lie_with_their_data(
-    deletes: Sequence[DataFile],
-    *,
-    added_data: Iterable[DataFile],
-    parent: Snapshot | None,
-    metadata: TableMetadata,
-    workspace: Workspace,
-) -> None:
-    """A delete file of one data file has that file's spec and partition, whatever the table's spec is by now, and the
-    data file is there; elsewhere readers would never apply it. Raises InvalidInput."""
-    named = {file.referenced_data_file: file for file in deletes if file.referenced_data_file is not None}
-    for data_file in added_data:
-        _check_place(named.pop(data_file.file_path, None), data_file, workspace.identifier)
-    if not named:
-        return
-    manifests = [] if parent is None else workspace.manifests(parent, metadata)
-    places = PartitionSet.of(named.values())
-    data = [manifest for manifest in manifests if manifest.content is ManifestContent.DATA]
-    likely = [manifest for manifest in data if places.may_be_in(manifest, metadata)]
-    rest = [manifest for manifest in data if manifest not in likely]
-    for group in (likely, rest):
-        if named:
-            for entry in workspace.find(group, metadata, column="file_path", values=list(named)):
-                _check_place(named.pop(entry.data_file.file_path, None), entry.data_file, workspace.identifier)
-    if named:
-        raise ValidationConflict(
-            f"table {workspace.identifier}: data files that new deletes refer to are not in the table: "
-            f"{', '.join(sorted(named)[:5])}. Run the operation again on the current state.",
-            table=workspace.identifier,
-            files=sorted(named),
-            retry_can_help=True,
+    def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
+        only_data(self.removed, workspace.identifier, what="a delete of files")
+        if self.view is not None:
+            self._validate(base, workspace, self.view)
+        return produce_snapshot(
+            base,
+            workspace,
+            key=self,
+            target=self.target,
+            change=SnapshotChange(
+                operation=DELETE,
+                removed_data=Removal.of(
+                    self.removed, row_filter=self.row_filter, missing_is_error=self.missing_is_error
+                ),
+                removed_deletes=Removal(row_filter=self.row_filter),
+            ),
         )
 
-
-def _check_place(deletes: DataFile | None, data_file: DataFile, identifier: str) -> None:
-    if deletes is None or partition_key(deletes) == partition_key(data_file):
-        return
-    raise InvalidInput(
-        f"table {identifier}: the deletes of {data_file.file_path} have spec {deletes.spec_id} and partition "
-        f"{deletes.partition!r}, but the data file has spec {data_file.spec_id} and partition {data_file.partition!r}; "
-        "write deletes with the spec and partition of their data file",
-        table=identifier,
-        file=data_file.file_path,
-    )
-
-
-def no_second_vector(
-    added: Iterable[DataFile], remaining: Sequence[ManifestFile], *, metadata: TableMetadata, workspace: Workspace
-) -> None:
-    """No live deletion vector is left for a data file that gets one: the old one is removed by the same change."""
-    vectors = {file.referenced_data_file: file for file in added if file.is_deletion_vector}
-    if not vectors:
-        return
-    places = PartitionSet.of(vectors.values())
-    manifests = [manifest for manifest in remaining if places.may_be_in(manifest, metadata)]
-    paths = [path for path in vectors if path is not None]
-    for entry in workspace.find(manifests, metadata, column="referenced_data_file", values=paths):
-        other = entry.data_file
-        if other.is_deletion_vector:
-            raise ValidationConflict(
-                f"table {workspace.identifier}: {other.referenced_data_file} has a deletion vector already (in "
-                f"{other.file_path}, of snapshot {entry.snapshot_id}); a new one must take it in and remove it",
-                table=workspace.identifier,
-                snapshot_id=entry.snapshot_id,
-                files=[other.referenced_data_file],
-                retry_can_help=True,
-            )
+    def _validate(self, base: TableMetadata, workspace: Workspace, view: ReadView) -> None:
+        changes = view.changes_since(base, workspace, branch=self.target.branch)
+        if not changes.snapshots:
+            return
+        if self.missing_is_error:
+            removed = {file.file_path for file in self.removed}
+            data_files_exist(changes, lambda file: file.file_path in removed, what="this delete removes")
+        if view.is_serializable and (self.row_filter is not None or view.conflict_filter is not None):
+            matcher = FileMatcher(base, view.reads(self.row_filter))
+            no_added_data_files(changes, matcher.may_match, what="this delete")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from floeberg.commit.delete_files import no_second_vector
+from floeberg.commit.delete_file_checks import no_second_vector
 from floeberg.commit.filtering import Filtered, Removal, filter_manifests
 from floeberg.commit.listing import write_snapshot
 from floeberg.commit.manifests import distinct_files, joined_manifest, manifests_of_added

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from floeberg.commit.delete_files import delete_files_fit_version, deletes_lie_with_their_data, one_vector_each
+from floeberg.commit.delete_file_checks import delete_files_fit_version, deletes_lie_with_their_data, one_vector_each
 from floeberg.commit.delete_scope import DeleteScope
 from floeberg.commit.filtering import Removal
 from floeberg.commit.history import APPEND, DELETE, OVERWRITE

@@ -79,11 +79,6 @@ def bitmap_of(positions: Iterable[int] | roaring.Positions) -> BitMap64:
         raise InvalidInput("a position is negative or beyond 64 bits") from error
 
 
-def merge(newer: BitMap64, *older: BitMap64) -> BitMap64:
-    """The vector that replaces older deletes of its file: there is at most one for each data file."""
-    return newer.union(*older) if older else BitMap64(newer)
-
-
 def write_deletion_vectors(
     vectors: Mapping[str, BitMap64], *, properties: Mapping[str, str] | None = None
 ) -> WrittenVectors:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floeberg.commit.append import Append
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.isolation import ReadView
-from floeberg.commit.overwrite import DeleteFiles, Overwrite
+from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.replace_partitions import ReplacePartitions
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.row_delta import RowDelta

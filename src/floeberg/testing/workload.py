@@ -10,8 +10,8 @@ from typing import Final
 
 from floeberg.commit.append import Append
 from floeberg.commit.cherry_pick import CherryPick, Publish
+from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.operation import Operation
-from floeberg.commit.overwrite import DeleteFiles
 from floeberg.commit.pointer import TableState
 from floeberg.commit.refs import CreateRef, FastForward, SetBranchSnapshot
 from floeberg.commit.replace_partitions import ReplacePartitions

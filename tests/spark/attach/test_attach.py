@@ -10,8 +10,8 @@ import pytest
 
 import floeberg as fb
 from floeberg.errors import InvalidInput, TableNotFound, UnsupportedFeature
-from floeberg.spark.originals import ORIGINALS
-from floeberg.spark.session import session_of
+from floeberg.spark.host.originals import ORIGINALS
+from floeberg.spark.host.session import session_of
 
 KEY = "spark.sql.catalog."
 

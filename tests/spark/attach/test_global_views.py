@@ -36,7 +36,7 @@ def test_other_attached_sessions_share_it_and_those_without_the_catalog_read_wha
     session.sql("CREATE TABLE lake.db.shared (id BIGINT)")
     session.sql("CREATE GLOBAL TEMP VIEW shared_rows AS SELECT id FROM lake.db.shared")
     session.sql("INSERT INTO lake.db.shared VALUES (1L)")
-    from floeberg.spark.session import attached_session
+    from floeberg.spark.host.session import attached_session
 
     state = attached_session(session).state
     other = session.newSession()

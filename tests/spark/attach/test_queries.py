@@ -24,7 +24,7 @@ def numbers(session: Any) -> Any:
 
 
 def _lake(session: Any) -> fb.Catalog:
-    from floeberg.spark.session import attached_session
+    from floeberg.spark.host.session import attached_session
 
     return fb.Catalog(attached_session(session).backend("lake"))
 

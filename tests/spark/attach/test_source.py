@@ -8,7 +8,7 @@ import pytest
 
 import floeberg as fb
 from floeberg.errors import FloebergError, InvalidInput, TableNotFound
-from floeberg.spark.session import attached_session
+from floeberg.spark.host.session import attached_session
 
 
 def _rows(frame: Any) -> list[tuple[Any, ...]]:

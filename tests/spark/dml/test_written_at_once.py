@@ -11,7 +11,7 @@ from floeberg.errors import InvalidInput
 from floeberg.spark.dml import merge_pruning
 from floeberg.spark.dml.changed_rows import PARALLELISM_FIRST
 from floeberg.spark.dml.target import ChangedTable
-from floeberg.spark.held_settings import held_setting
+from floeberg.spark.host.held_settings import held_setting
 from spark_dml_tables import MODES, ids, last_summary, make
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from floeberg.api.catalog import Catalog
-from floeberg.spark.source import register_source
+from floeberg.spark.entry.source import register_source
 
 
 def rows(table: Any) -> list[tuple[Any, ...]]:

@@ -15,9 +15,9 @@ import pytest
 
 from floeberg.api.catalog import Catalog
 from floeberg.errors import UnsupportedFeature
-from floeberg.spark.read import worker_check
 from floeberg.spark.read.frame import table_frame
-from floeberg.spark.read.worker import NEEDED_MODULES
+from floeberg.spark.workers import check as worker_check
+from floeberg.spark.workers.scan import NEEDED_MODULES
 from spark_rows import loaded
 
 pytestmark = pytest.mark.cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floeberg.spark.read.column_conditions import conditions_of, sql_of, whole_condition_of
-from floeberg.spark.sql.predicates import AnyOf, Compare, Condition, InList, IsNull, SparkLiteral
+from floeberg.sql.conditions.predicates import AnyOf, Compare, Condition, InList, IsNull, SparkLiteral
 
 
 class Shown:

@@ -17,9 +17,9 @@ from floeberg.api.table import Table
 from floeberg.arrow.types import arrow_schema
 from floeberg.commit.append import Append
 from floeberg.errors import DataFileCorrupt
-from floeberg.spark.read import parquet_scan
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.frame_registry import scan_of
+from floeberg.spark.read.parquet import scan as parquet_scan
 from floeberg.spec.data_file import DataFile, FileFormat
 from spark_rows import arrow_rows, loaded, spark_rows
 from table_data import write_rows

@@ -17,11 +17,11 @@ from floeberg.api.table import Table
 from floeberg.arrow.types import arrow_schema
 from floeberg.arrow.write import RollingWriter
 from floeberg.commit.row_delta import RowDelta
-from floeberg.expr.parse_sql import parse_where
-from floeberg.spark.read import position_deletes
+from floeberg.spark.read.deletes import positions as position_deletes
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.frame_registry import scan_of
 from floeberg.spec.data_file import FileContent
+from floeberg.sql.conditions.filters import parse_where
 from spark_rows import arrow_rows, loaded, spark_rows
 
 

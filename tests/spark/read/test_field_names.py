@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from floeberg.spark.read.field_names import changed_types, renamed_ids, unsafe_ids
+from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids
 from scan_tables import new_table
 
 

@@ -14,8 +14,8 @@ from floeberg.errors import InvalidInput
 from floeberg.scan.aggregates import Aggregate, AggregateFunction
 from floeberg.spark.read.aggregates import aggregate_frame
 from floeberg.spark.read.changelog import changelog_frame
-from floeberg.spark.read.explain import explain
 from floeberg.spark.read.frame import table_frame
+from floeberg.spark.read.frame_explanation import explain
 from floeberg.spark.read.prune_frames import filtered
 from spark_rows import loaded, spark_rows
 

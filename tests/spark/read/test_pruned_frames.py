@@ -17,8 +17,8 @@ from floeberg.api.table import Table
 from floeberg.arrow.types import arrow_schema
 from floeberg.arrow.write import RollingWriter
 from floeberg.commit.row_delta import RowDelta
-from floeberg.spark.read.explain import explain
 from floeberg.spark.read.frame import table_frame
+from floeberg.spark.read.frame_explanation import explain
 from floeberg.spark.read.prune_frames import filtered
 from floeberg.spec.data_file import FileContent
 from spark_rows import loaded

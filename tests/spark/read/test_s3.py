@@ -9,8 +9,8 @@ import pytest
 
 from floeberg.api.catalog import catalog
 from floeberg.arrow.types import arrow_schema
-from floeberg.spark.read.explain import explain
 from floeberg.spark.read.frame import table_frame
+from floeberg.spark.read.frame_explanation import explain
 from s3_server import running_s3_server
 from spark_rows import arrow_rows, loaded, spark_rows
 

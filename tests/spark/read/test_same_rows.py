@@ -15,8 +15,8 @@ from floeberg.api.table import Table
 from floeberg.errors import FloebergError
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import Expression, predicates
+from floeberg.spark.entry.to_spark import to_spark
 from floeberg.spark.read.frame import table_frame
-from floeberg.spark.to_spark import to_spark
 from floeberg.spec.types import TimestampNsType, TimestamptzNsType, TimeType, UuidType
 from golden_shared import ENTRIES, READABLE, need_collection, open_entry, options_of
 from golden_tables import RECORDED, open_golden

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import FloebergError, InvalidInput, UnsupportedFeature
-from floeberg.spark.sql import dml_statements as dml
-from floeberg.spark.sql import session_statements as ses
-from floeberg.spark.sql import statements as stm
-from floeberg.spark.sql.classify import classify
-from floeberg.spark.sql.cursor import UnresolvedIdentifier
-from floeberg.spark.sql.names import SessionNames
+from floeberg.sql.statements import dml_statements as dml
+from floeberg.sql.statements import session_statements as ses
+from floeberg.sql.statements import statements as stm
+from floeberg.sql.statements.classify import classify
+from floeberg.sql.text.cursor import UnresolvedIdentifier
+from floeberg.sql.text.names import SessionNames
 
 LAKE = SessionNames(frozenset({"lake"}))
 IN_LAKE = SessionNames(frozenset({"lake"}), "lake", ("db",))

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import keeps
 from floeberg.expr.nodes import Expression
-from floeberg.spark.sql.conjuncts import condition_of_target, table_conditions
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.names import SessionNames, TableIdentifier
-from floeberg.spark.sql.predicates import Condition
-from floeberg.spark.sql.references import TableReference, find_references, replace_references
-from floeberg.spark.sql.statements import Span
-from floeberg.spark.sql.to_expression import to_expression
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import INT, NestedField
+from floeberg.sql.conditions.predicates import Condition
+from floeberg.sql.conditions.to_expression import to_expression
+from floeberg.sql.queries.conjuncts import condition_of_target, table_conditions
+from floeberg.sql.queries.references import TableReference, find_references, replace_references
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Span
+from floeberg.sql.text.names import SessionNames, TableIdentifier
 
 LAKE = SessionNames(frozenset({"lake"}))
 T = Schema(NestedField(1, "a", INT), NestedField(2, "b", INT), NestedField(3, "k", INT))

@@ -6,11 +6,11 @@ from typing import cast
 
 import pytest
 
-from floeberg.spark.sql import session_statements as ses
-from floeberg.spark.sql import statements as stm
-from floeberg.spark.sql.classify import classify
-from floeberg.spark.sql.names import Name, SessionNames
-from floeberg.spec.spark_ddl import type_from_ddl
+from floeberg.sql.ddl.types import type_from_ddl
+from floeberg.sql.statements import session_statements as ses
+from floeberg.sql.statements import statements as stm
+from floeberg.sql.statements.classify import classify
+from floeberg.sql.text.names import Name, SessionNames
 
 LAKE = SessionNames(frozenset({"lake"}))
 

@@ -6,12 +6,12 @@ from decimal import Decimal
 
 import pytest
 
-from floeberg.spark.sql import dml_statements as dml
-from floeberg.spark.sql.classify import classify
-from floeberg.spark.sql.cursor import Args
-from floeberg.spark.sql.insert_defaults import find_defaults, query_text
-from floeberg.spark.sql.names import SessionNames
-from floeberg.spark.sql.statements import Span
+from floeberg.sql.statements import dml_statements as dml
+from floeberg.sql.statements.classify import classify
+from floeberg.sql.statements.insert_defaults import find_defaults, query_text
+from floeberg.sql.text.cursor import Args
+from floeberg.sql.text.lexer import Span
+from floeberg.sql.text.names import SessionNames
 
 LAKE = SessionNames(frozenset({"lake"}))
 

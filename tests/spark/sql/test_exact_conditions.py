@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from floeberg.errors import UnsupportedFeature
-from floeberg.spark.insert import exact_condition
-from floeberg.spark.sql.names import TableIdentifier
+from floeberg.spark.dml.insert import exact_condition
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import INT, STRING, NestedField
+from floeberg.sql.text.names import TableIdentifier
 
 SCHEMA = Schema(NestedField(1, "a", INT), NestedField(2, "b", STRING))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from floeberg.spark.sql.hidden_columns import columns_of, named_columns, star_rewrites
-from floeberg.spark.sql.names import SessionNames
-from floeberg.spark.sql.references import find_references, replace_references
+from floeberg.sql.queries.hidden_columns import columns_of, named_columns, star_rewrites
+from floeberg.sql.queries.references import find_references, replace_references
+from floeberg.sql.text.names import SessionNames
 
 NAMES = SessionNames(catalogs=frozenset({"lake"}))
 KNOWN = ("_file", "_pos", "_row_id")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.sql.lexer import Kind, first_words, name_value, quote_name, string_value, tokenize
+from floeberg.sql.text.lexer import Kind, first_words, name_value, quote_name, string_value, tokenize
 
 
 def texts(sql: str) -> list[str]:

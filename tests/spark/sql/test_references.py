@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spark.sql.cursor import UnresolvedIdentifier
-from floeberg.spark.sql.names import (
+from floeberg.sql.queries.references import find_references, find_table_references
+from floeberg.sql.text.cursor import UnresolvedIdentifier
+from floeberg.sql.text.names import (
     NamespaceIdentifier,
     Selector,
     SessionNames,
@@ -15,7 +16,6 @@ from floeberg.spark.sql.names import (
     selector_of,
     split_selector,
 )
-from floeberg.spark.sql.references import find_references, find_table_references
 from sql_corpus import QUERIES, WITH_CTES
 
 LAKE = SessionNames(frozenset({"lake"}))

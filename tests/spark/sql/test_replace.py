@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import FloebergError
-from floeberg.spark.sql.names import SessionNames, TableIdentifier
-from floeberg.spark.sql.references import (
+from floeberg.sql.queries.references import (
     References,
     TableReference,
     apply_rewrites,
@@ -18,6 +17,7 @@ from floeberg.spark.sql.references import (
     find_references,
     replace_references,
 )
+from floeberg.sql.text.names import SessionNames, TableIdentifier
 from sql_corpus import QUERIES, WITH_CTES
 
 LAKE = SessionNames(frozenset({"lake"}))

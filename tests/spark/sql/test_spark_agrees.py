@@ -12,12 +12,6 @@ import pytest
 
 from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import keeps
-from floeberg.spark.sql.condition_parser import parse_condition
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.names import NamespaceIdentifier, SessionNames, TableIdentifier
-from floeberg.spark.sql.predicates import conjuncts
-from floeberg.spark.sql.references import find_references, replace_references
-from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import (
     BOOLEAN,
@@ -33,6 +27,12 @@ from floeberg.spec.types import (
     IcebergType,
     NestedField,
 )
+from floeberg.sql.conditions.condition_parser import parse_condition
+from floeberg.sql.conditions.predicates import conjuncts
+from floeberg.sql.conditions.to_expression import to_exact_expression, to_expression
+from floeberg.sql.queries.references import find_references, replace_references
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.names import NamespaceIdentifier, SessionNames, TableIdentifier
 from sql_corpus import QUERIES
 
 pyspark = pytest.importorskip("pyspark")

@@ -7,10 +7,6 @@ from decimal import Decimal
 
 import pytest
 
-from floeberg.spark.sql.condition_parser import parse_condition
-from floeberg.spark.sql.cursor import Args, Cursor
-from floeberg.spark.sql.predicates import conjuncts
-from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import (
     BINARY,
@@ -32,6 +28,10 @@ from floeberg.spec.types import (
     NestedField,
     StructType,
 )
+from floeberg.sql.conditions.condition_parser import parse_condition
+from floeberg.sql.conditions.predicates import conjuncts
+from floeberg.sql.conditions.to_expression import to_exact_expression, to_expression
+from floeberg.sql.text.cursor import Args, Cursor
 
 SCHEMA = Schema(
     NestedField(1, "i", INT),

@@ -10,10 +10,13 @@ from floeberg.commit.refs import CreateRef, RemoveRef, Retention
 from floeberg.commit.table_changes import ChangeLocation, ChangeProperties, ChangeSortOrder, ChangeSpec
 from floeberg.errors import InvalidInput
 from floeberg.spark.ddl.create import COMMENT
-from floeberg.spark.ddl.results import nothing
-from floeberg.spark.execution import Execution, commit
-from floeberg.spark.sql.names import Name
-from floeberg.spark.sql.statements import (
+from floeberg.spark.host.execution import Execution, commit
+from floeberg.spark.host.results import nothing
+from floeberg.spec.partition_terms import PartitionTerm
+from floeberg.spec.partition_update import PartitionSpecUpdate
+from floeberg.spec.refs import RefType
+from floeberg.spec.sorting import build_sort_order
+from floeberg.sql.statements.statements import (
     AddPartitionField,
     CommentOn,
     CreateReference,
@@ -26,10 +29,7 @@ from floeberg.spark.sql.statements import (
     SetWriteOrder,
     UnsetTableProperties,
 )
-from floeberg.spec.partition_terms import PartitionTerm
-from floeberg.spec.partition_update import PartitionSpecUpdate
-from floeberg.spec.refs import RefType
-from floeberg.spec.sorting import build_sort_order
+from floeberg.sql.text.names import Name
 from floeberg.storage.location import parse_from_user
 
 if TYPE_CHECKING:

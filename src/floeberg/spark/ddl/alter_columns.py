@@ -10,9 +10,13 @@ from floeberg.commit.table_changes import ChangeSchema
 from floeberg.errors import InvalidInput
 from floeberg.spark.ddl.alter import load
 from floeberg.spark.ddl.columns import default_value, field_of, schema_of, type_of
-from floeberg.spark.ddl.results import nothing
-from floeberg.spark.execution import Execution, commit
-from floeberg.spark.sql.statements import (
+from floeberg.spark.host.execution import Execution, commit
+from floeberg.spark.host.results import nothing
+from floeberg.spec.schema import Schema
+from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.types import UNSET, NestedField
+from floeberg.sql.ddl.types import type_to_ddl
+from floeberg.sql.statements.statements import (
     AddColumns,
     AlterColumns,
     ChangeIdentifierFields,
@@ -22,10 +26,6 @@ from floeberg.spark.sql.statements import (
     RenameColumn,
     ReplaceColumns,
 )
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_update import SchemaUpdate
-from floeberg.spec.spark_ddl import type_to_ddl
-from floeberg.spec.types import UNSET, NestedField
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.execution import Execution
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.statements import ColumnDefinition, Span
+from floeberg.spark.host.execution import Execution
 from floeberg.spec.schema import Schema
-from floeberg.spec.spark_ddl import schema_from_ddl, type_from_ddl
-from floeberg.spec.spark_tokens import quote_string
 from floeberg.spec.types import UNSET, IcebergType, NestedField
+from floeberg.sql.ddl.types import schema_from_ddl, type_from_ddl
+from floeberg.sql.statements.statements import ColumnDefinition
+from floeberg.sql.text.lexer import Span, quote_name, quote_string
 
 _NTZ = "TIMESTAMP_NTZ"
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final
 from floeberg.catalogs.base import LoadedView
 from floeberg.catalogs.view_changes import view_query
 from floeberg.errors import InvalidInput
-from floeberg.spark.ddl.results import rows
-from floeberg.spark.execution import Execution
-from floeberg.spark.session import Resolved
-from floeberg.spark.sql.names import TableIdentifier
-from floeberg.spark.sql.session_statements import DescribeTable
-from floeberg.spark.types import spark_type
-from floeberg.spark.view_text import QUERY_COLUMNS
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.results import rows
+from floeberg.spark.host.session import Resolved
+from floeberg.spark.host.types import spark_type
+from floeberg.spark.query.view_text import QUERY_COLUMNS
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.partition_terms import PartitionTerm
 from floeberg.spec.schema import Schema
-from floeberg.spec.spark_literals import literal_text
 from floeberg.spec.transforms import IdentityTransform
 from floeberg.spec.types import UNSET
+from floeberg.sql.ddl.default_values import literal_text
+from floeberg.sql.statements.session_statements import DescribeTable
+from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

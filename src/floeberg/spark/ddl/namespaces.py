@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 from floeberg.catalogs.base import CatalogBackend
 from floeberg.catalogs.identifiers import Namespace
 from floeberg.errors import InvalidInput, NamespaceAlreadyExists, NamespaceNotFound, NotFound
-from floeberg.spark.config import PREFIX
-from floeberg.spark.ddl.results import nothing, rows
-from floeberg.spark.execution import Execution
-from floeberg.spark.session import AttachedSession
-from floeberg.spark.sql.names import SESSION_CATALOG, NamespaceIdentifier, display_name
-from floeberg.spark.sql.session_statements import (
+from floeberg.spark.host.config import PREFIX
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.results import nothing, rows
+from floeberg.spark.host.session import AttachedSession
+from floeberg.sql.statements.session_statements import (
     CreateNamespace,
     DescribeNamespace,
     DropNamespace,
@@ -21,7 +20,8 @@ from floeberg.spark.sql.session_statements import (
     UnsetNamespaceProperties,
     Use,
 )
-from floeberg.spark.sql.statements import CommentOn
+from floeberg.sql.statements.statements import CommentOn
+from floeberg.sql.text.names import SESSION_CATALOG, NamespaceIdentifier, display_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,12 +10,14 @@ from floeberg.inspect.partitions import partitions_table
 from floeberg.inspect.source import Source
 from floeberg.spark.ddl.describe import table_properties, view_properties
 from floeberg.spark.ddl.namespaces import listed_tables, listed_views, namespace_or_current
-from floeberg.spark.ddl.results import like, rows
-from floeberg.spark.execution import Execution
-from floeberg.spark.session import Resolved, temporary_views
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.names import SESSION_CATALOG, display_name
-from floeberg.spark.sql.session_statements import (
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.results import like, rows
+from floeberg.spark.host.session import Resolved, temporary_views
+from floeberg.spec.partition_terms import PartitionTerm
+from floeberg.spec.partitioning import PartitionSpec
+from floeberg.spec.schema import Schema
+from floeberg.sql.ddl.types import schema_to_ddl
+from floeberg.sql.statements.session_statements import (
     ShowCatalogs,
     ShowColumns,
     ShowCreateTable,
@@ -25,12 +27,9 @@ from floeberg.spark.sql.session_statements import (
     ShowTableProperties,
     ShowTables,
 )
-from floeberg.spark.sql.statements import Pairs
-from floeberg.spec.partition_terms import PartitionTerm
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.spark_ddl import schema_to_ddl
-from floeberg.spec.spark_tokens import quote_string
+from floeberg.sql.statements.statements import Pairs
+from floeberg.sql.text.lexer import quote_name, quote_string
+from floeberg.sql.text.names import SESSION_CATALOG, display_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

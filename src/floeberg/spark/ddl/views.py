@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any
 from floeberg.catalogs.view_changes import ViewDefinition, change_view_properties, replace_view
 from floeberg.errors import InvalidInput, TableAlreadyExists, UnsupportedFeature, ViewAlreadyExists
 from floeberg.spark.ddl.alter import set_properties, unset_properties
-from floeberg.spark.ddl.results import nothing
-from floeberg.spark.execution import Execution
-from floeberg.spark.originals import original
-from floeberg.spark.query import span_frame
-from floeberg.spark.session import CachedTable, TextView, view_not_found
-from floeberg.spark.sql.names import GLOBAL_VIEWS, TableIdentifier, view_key
-from floeberg.spark.sql.references import find_references
-from floeberg.spark.sql.session_statements import AlterViewAs, CreateView, DropView
-from floeberg.spark.sql.statements import (
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.originals import original
+from floeberg.spark.host.results import nothing
+from floeberg.spark.host.session import CachedTable, TextView, view_not_found
+from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.query.run import span_frame
+from floeberg.spark.query.view_text import QUERY_COLUMNS, qualified_text
+from floeberg.spec.schema import Schema
+from floeberg.spec.types import NestedField
+from floeberg.sql.queries.references import find_references
+from floeberg.sql.statements.session_statements import AlterViewAs, CreateView, DropView
+from floeberg.sql.statements.statements import (
     CacheTable,
     SetTableProperties,
-    Span,
     Statement,
     UncacheTable,
     UnsetTableProperties,
 )
-from floeberg.spark.types import iceberg_schema_of
-from floeberg.spark.view_text import QUERY_COLUMNS, qualified_text
-from floeberg.spec.schema import Schema
-from floeberg.spec.types import NestedField
+from floeberg.sql.text.lexer import Span
+from floeberg.sql.text.names import GLOBAL_VIEWS, TableIdentifier, view_key
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,16 +12,16 @@ from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.dml.statement_text import literal_name
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.names import TableIdentifier
-from floeberg.spark.sql.references import double_braces
-from floeberg.spark.types import spark_type
+from floeberg.spark.host.type_text import type_text
+from floeberg.spark.host.types import spark_type
 from floeberg.spark.write.align import assignment_problem
 from floeberg.spark.write.store_guard import guarded_text, unguarded_problem
-from floeberg.spark.write.type_text import type_text
 from floeberg.spec.schema import Schema
-from floeberg.spec.spark_literals import literal_text
 from floeberg.spec.types import UNSET, NestedField, StructType, TimeType
+from floeberg.sql.ddl.default_values import literal_text
+from floeberg.sql.queries.references import double_braces
+from floeberg.sql.text.lexer import quote_name
+from floeberg.sql.text.names import TableIdentifier
 
 Path = tuple[str, ...]
 TypesOf = Callable[[Sequence[str]], Sequence[st.DataType]]

@@ -17,9 +17,9 @@ from floeberg.files.deletion_vector import bitmap_of
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import may_be_copied
 from floeberg.spark.dml.target import ChangedTable, with_age
-from floeberg.spark.held_settings import held_setting
-from floeberg.spark.in_workers import collect_from_workers
-from floeberg.spark.read.worker_check import check_workers
+from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.workers.check import check_workers
+from floeberg.spark.workers.in_workers import collect_from_workers
 from floeberg.spark.write.distribution import distributed
 from floeberg.spark.write.job import WriterTask, run_work, writer_task
 from floeberg.spark.write.options import DistributionMode

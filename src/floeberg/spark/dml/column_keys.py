@@ -16,10 +16,10 @@ from floeberg.errors import InvalidInput
 from floeberg.spark.dml.assignments import TargetColumns
 from floeberg.spark.dml.merge_pruning import KeyPair, can_list, path_pairs
 from floeberg.spark.read.column_conditions import conditions_of
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.names import TableIdentifier
-from floeberg.spark.sql.predicates import Condition, weaken
-from floeberg.spark.sql.statements import Span
+from floeberg.sql.conditions.predicates import Condition, weaken
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Span
+from floeberg.sql.text.names import TableIdentifier
 
 Path = tuple[str, ...]
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

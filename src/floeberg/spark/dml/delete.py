@@ -10,9 +10,9 @@ from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.row_change import PlannedChange, carry_out
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
-from floeberg.spark.execution import Execution
-from floeberg.spark.sql.dml_statements import Delete
+from floeberg.spark.host.execution import Execution
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_POSITION
+from floeberg.sql.statements.dml_statements import Delete
 
 
 def delete_from(execution: Execution, statement: Delete) -> Committed | None:

@@ -18,11 +18,11 @@ from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeR
 from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
-from floeberg.spark.execution import Execution
-from floeberg.spark.sql.dml_statements import Merge, MergeClause
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.references import double_braces
+from floeberg.spark.host.execution import Execution
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.sql.queries.references import double_braces
+from floeberg.sql.statements.dml_statements import Merge, MergeClause
+from floeberg.sql.text.lexer import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -20,10 +20,10 @@ from floeberg.spark.dml.assignments import (
     row_after,
 )
 from floeberg.spark.dml.statement_text import StatementText
-from floeberg.spark.sql.dml_statements import MergeClause
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.references import double_braces
-from floeberg.spark.types import spark_type
+from floeberg.spark.host.types import spark_type
+from floeberg.sql.queries.references import double_braces
+from floeberg.sql.statements.dml_statements import MergeClause
+from floeberg.sql.text.lexer import quote_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,14 @@ from floeberg.spark.dml.merge_pruning import KeyPair
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun, named
 from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression
-from floeberg.spark.execution import Execution
-from floeberg.spark.session import AttachedSession
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.names import Name
-from floeberg.spark.types import spark_type
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.type_text import type_text
+from floeberg.spark.host.types import spark_type
 from floeberg.spark.write.store_guard import guarded_column
-from floeberg.spark.write.type_text import type_text
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.sql.text.lexer import quote_name
+from floeberg.sql.text.names import Name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -17,13 +17,12 @@ from floeberg.expr.nodes import FALSE, TRUE, Expression, Op, Predicate, Referenc
 from floeberg.files.deletion_vector import bitmap_of
 from floeberg.spark.dml.assignments import TargetColumns
 from floeberg.spark.dml.changed_rows import PREFIX, SOURCE_ROW
-from floeberg.spark.read.position_deletes import to_words, words_column
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.lexer import Kind, Token, quote_name
-from floeberg.spark.sql.statements import Span
-from floeberg.spark.types import spark_type
+from floeberg.spark.host.types import spark_type
+from floeberg.spark.read.deletes.positions import to_words, words_column
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import DateType, IntegerType, LongType, NestedField, StringType, TimestamptzType
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Kind, Span, Token, quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,15 +10,12 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from pyspark.sql import functions as F
-from pyspark.sql import types as st
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.commit import Committed
-from floeberg.commit.pointer import TableState
-from floeberg.commit.staging import preview
-from floeberg.commit.table_changes import ChangeSchema
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression, and_
+from floeberg.row_changes.schema_evolution import evolve_schema
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.assignments import TargetColumns
 from floeberg.spark.dml.changed_rows import (
@@ -36,9 +33,8 @@ from floeberg.spark.dml.changed_rows import (
 from floeberg.spark.dml.merge_pruning import KeyPair, SourceKeys, source_keys, without_rows
 from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
 from floeberg.spark.dml.target import ChangedTable
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.types import iceberg_schema_of
-from floeberg.spark.write.same_schema import SchemaStays
+from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.sql.text.lexer import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -232,16 +228,7 @@ def _kind_text(clause: str, clauses: Sequence[Clause], otherwise: str) -> str:
 
 def _evolved(target: ChangedTable, source: DataFrame) -> ChangedTable:
     """The target with the columns that only the source has, in the same commit as the rows."""
-    wanted = iceberg_schema_of(_as_nullable(source.schema))
-    change = ChangeSchema(edit=lambda update: update.union_by_name(wanted), case_sensitive=target.case_sensitive)
     state = target.table.state
-    metadata = preview(state.metadata, [change])
-    if metadata.current_schema.same_columns(state.metadata.current_schema):
-        return target
-    planned = LoadedTable(target.table.pointer, TableState(state.identifier, metadata, state.metadata_location))
-    stays = SchemaStays(metadata.current_schema)
-    return replace(target, table=planned, first=(*target.first, change, stays))
-
-
-def _as_nullable(schema: st.StructType) -> st.StructType:
-    return st.StructType([st.StructField(field.name, field.dataType, True) for field in schema.fields])
+    evolved = evolve_schema(state.metadata, iceberg_schema_of(source.schema), case_sensitive=target.case_sensitive)
+    table = LoadedTable(target.table.pointer, replace(state, metadata=evolved.metadata))
+    return replace(target, table=table, first=(*target.first, *evolved.operations))

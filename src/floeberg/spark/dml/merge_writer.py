@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.dml.merge_columns import ColumnAssignment, ColumnClause, is_column, merge_columns
-from floeberg.spark.session import AttachedSession
-from floeberg.spark.sql.cursor import parse_parts
+from floeberg.spark.host.session import AttachedSession
+from floeberg.sql.text.cursor import parse_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,7 +9,7 @@ from typing import Final
 from floeberg.commit.commit import Committed
 from floeberg.commit.retry import RetryPolicy
 from floeberg.errors import CommitConflict, ValidationConflict
-from floeberg.spark.execution import Execution
+from floeberg.spark.host.execution import Execution
 
 RERUN_SETTING: Final = "spark.floeberg.rerun-on-conflict"
 """`true` in a session's settings: row-level statements that conflict are planned and run again."""

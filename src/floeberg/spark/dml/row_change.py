@@ -10,25 +10,22 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 from pyroaring import BitMap64
 
-from floeberg.arrow.row_level import RowChange
+from floeberg.arrow.row_level import DeletedRows, FoundRows, RowCounts
 from floeberg.arrow.table_writer import TableWriter
 from floeberg.commit.commit import Committed, commit_operations
-from floeberg.commit.operation import Operation
-from floeberg.commit.overwrite import Overwrite
-from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import FloebergError, InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.files.deletion_vector import encode_deletion_vector
+from floeberg.row_changes.row_change import RowChange, row_change
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import copy_kept_rows, may_be_copied
-from floeberg.spark.dml.delete_writing import write_deletes
 from floeberg.spark.dml.target import ChangedTable, with_age
 from floeberg.spark.dml.target_scan import kept_rows
+from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.read.arrow_scan import table_files
-from floeberg.spark.write.engine import engine_summary
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.options import DistributionMode
-from floeberg.spec.data_file import DataFile, FileContent
+from floeberg.spec.data_file import DataFile
 from floeberg.spec.metadata_columns import ROW_ID
 
 if TYPE_CHECKING:
@@ -66,9 +63,10 @@ def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
     written: list[DataFile] = []
     with removed_on_failure(target, written, writer):
         change = _write(target, planned, writer, written)
-        if change.is_empty and not target.first:
+        operation = change.operation(target.view(planned.condition), target.destination.target({}))
+        operations = [*target.first, *([] if operation is None else [operation])]
+        if not operations:
             return None
-        operations = [*target.first, *_operations(target, change, planned.condition)]
         return commit_operations(pointer, target.base, operations, engine_summary=engine_summary(target.spark))
 
 
@@ -89,21 +87,21 @@ def removed_on_failure(
 
 
 def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, written: list[DataFile]) -> RowChange:
-    change = RowChange()
+    found = FoundRows()
     for task in planned.whole:
-        change.removed_data.append(task.data_file)
-        change.counts.delete(_live_rows(task))
+        found.replaced.append(task.data_file)
+        found.counts.delete(_live_rows(task))
     touched = [task for task in planned.tasks if task.data_file.file_path in planned.positions]
     frame = planned.new_rows
-    change.counts.delete(planned.deleted)
-    change.counts.updated = planned.updated
+    found.counts.delete(planned.deleted)
+    found.counts.updated = planned.updated
     if target.in_place:
-        write_deletes(target, touched, planned.positions, writer=writer, change=change)
+        found.deleted += [DeletedRows(task, planned.positions[task.data_file.file_path]) for task in touched]
     elif touched:
-        change.removed_data += [task.data_file for task in touched]
+        found.replaced += [task.data_file for task in touched]
         if may_be_copied(target, touched):
             written += copy_kept_rows(target, touched, planned.positions)
-            change.counts.copied = sum(file.record_count for file in written)
+            found.counts.copied = sum(file.record_count for file in written)
             touched = []
         else:
             kept = _kept(target, touched, planned.positions)
@@ -111,9 +109,9 @@ def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, wr
     if frame is not None:
         made = _write_rows(target, frame, planned, touched)
         written += made
-        _count(target, change, planned, made, copied_from=() if target.in_place else touched)
-    change.added += [*planned.written, *written]
-    return change
+        _count(target, found.counts, planned, made, copied_from=() if target.in_place else touched)
+    found.written += [*planned.written, *written]
+    return row_change(found, reader=table_files(target.table, target.schema).reader(), writer=writer)
 
 
 def _live_rows(task: FileScanTask) -> int | None:
@@ -145,7 +143,7 @@ def _write_rows(
 
 def _count(
     target: ChangedTable,
-    change: RowChange,
+    counts: RowCounts,
     planned: PlannedChange,
     written: Sequence[DataFile],
     *,
@@ -155,37 +153,14 @@ def _count(
     deletes leave it open how many rows a file had."""
     rest = sum(file.record_count for file in [*planned.written, *written]) - planned.updated
     if planned.new_rows is None:
-        change.counts.copied = rest
+        counts.copied = rest
     elif not any(task.equality_deletes for task in copied_from):
         reader = table_files(target.table, target.schema).reader()
         live = sum(reader.live_rows(structs.replace(task, residual=TRUE)) for task in copied_from)
         gone = sum(len(planned.positions[task.data_file.file_path]) for task in copied_from)
         copied = live - gone
-        change.counts.copied += copied
-        change.counts.inserted = rest - copied
-
-
-def _operations(target: ChangedTable, change: RowChange, condition: Expression) -> list[Operation]:
-    if change.is_empty:
-        return []
-    where = target.destination.target(change.counts.summary())
-    view = target.view(condition)
-    if (
-        change.removed_deletes
-        or not change.removed_data
-        or any(file.content is not FileContent.DATA for file in change.added)
-    ):
-        return [
-            RowDelta(
-                added=change.added,
-                removed_deletes=change.removed_deletes,
-                removed_data=change.removed_data,
-                referenced=change.referenced,
-                view=view,
-                target=where,
-            )
-        ]
-    return [Overwrite(added=change.added, removed=change.removed_data, view=view, target=where)]
+        counts.copied += copied
+        counts.inserted = rest - copied
 
 
 def new_row_columns(target: ChangedTable) -> list[str]:

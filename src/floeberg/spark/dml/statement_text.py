@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from floeberg.spark.execution import Execution
-from floeberg.spark.query import query_frame
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.names import TableIdentifier
-from floeberg.spark.sql.references import Rewrite, apply_rewrites, double_braces, find_references
-from floeberg.spark.sql.statements import Span
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.query.run import query_frame
+from floeberg.sql.queries.references import Rewrite, apply_rewrites, double_braces, find_references
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Span
+from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

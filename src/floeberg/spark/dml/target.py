@@ -6,29 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
-from floeberg.arrow.row_level import RowLevelMode
 from floeberg.catalogs.base import LoadedTable
-from floeberg.commit.isolation import IsolationLevel, ReadView
+from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TableState
 from floeberg.errors import InvalidInput
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
+from floeberg.row_changes.policy import RowLevelMode, isolation_level, refuse_encrypted, row_level_mode
 from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
-from floeberg.spark.execution import Execution
-from floeberg.spark.session import AttachedSession
-from floeberg.spark.sql.conjuncts import condition_of_target
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.names import Name, TableIdentifier
-from floeberg.spark.sql.predicates import Condition
-from floeberg.spark.sql.references import double_braces
-from floeberg.spark.sql.statements import Span
-from floeberg.spark.sql.to_expression import to_exact_expression, to_expression
-from floeberg.spark.write.destination import Destination, destination, refuse_encrypted
+from floeberg.spark.host.destination import Destination, destination
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.write.options import WriteOptions, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.lineage import MIN_FORMAT_VERSION
@@ -41,6 +33,13 @@ from floeberg.spec.metadata_columns import (
     with_row_lineage,
 )
 from floeberg.spec.schema import Schema
+from floeberg.sql.conditions.predicates import Condition
+from floeberg.sql.conditions.to_expression import to_exact_expression, to_expression
+from floeberg.sql.queries.conjuncts import condition_of_target
+from floeberg.sql.queries.references import double_braces
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Span, quote_name
+from floeberg.sql.text.names import Name, TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,12 +107,8 @@ class ChangedTable:
 
     @property
     def in_place(self) -> bool:
-        """Whether rows are deleted beside their files; v1 has no delete files."""
-        name = f"write.{self.verb}.mode"
-        text = self.metadata.properties.get(name, RowLevelMode.COPY_ON_WRITE)
-        if text not in list(RowLevelMode):
-            raise InvalidInput(f"table property {name} is {' or '.join(RowLevelMode)}, not {text!r:.60}")
-        return text == RowLevelMode.MERGE_ON_READ and self.metadata.format_version > 1
+        """Whether rows are deleted by delete files (merge-on-read)."""
+        return row_level_mode(self.metadata, self.verb) is RowLevelMode.MERGE_ON_READ
 
     @property
     def write_options(self) -> WriteOptions:
@@ -123,17 +118,13 @@ class ChangedTable:
 
     def view(self, condition: Expression) -> ReadView:
         """What the change read: concurrent changes of rows that may match it are conflicts."""
-        name = f"write.{self.verb}.isolation-level"
-        text = self.metadata.properties.get(name, IsolationLevel.SERIALIZABLE)
-        if text not in list(IsolationLevel):
-            raise InvalidInput(f"table property {name} is {' or '.join(IsolationLevel)}, not {text!r:.60}")
         if self.identifier in self.read:
             condition = TRUE  # a subquery or the source looks at other rows of the table too
         snapshot = self.chosen.snapshot
         return ReadView(
             starting_snapshot_id=None if snapshot is None else snapshot.snapshot_id,
             conflict_filter=bind(condition, self.schema),
-            isolation=IsolationLevel(text),
+            isolation=isolation_level(self.metadata, self.verb),
         )
 
     def plan(self, condition: Expression) -> list[FileScanTask]:

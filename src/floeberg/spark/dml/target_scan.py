@@ -18,15 +18,15 @@ from floeberg.expr.nodes import TRUE
 from floeberg.files.deletion_vector import decode_positions
 from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.in_workers import map_in_workers
+from floeberg.spark.host.types import frame_schema
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
-from floeberg.spark.read.arrow_values import spark_arrow_schema, to_spark
-from floeberg.spark.read.compiled_scan import CompiledScan
-from floeberg.spark.read.field_names import tasks_with_nan
-from floeberg.spark.read.partition_columns import tasks_unsure
+from floeberg.spark.read.native_scan import CompiledScan
+from floeberg.spark.read.parquet.field_names import tasks_with_nan
+from floeberg.spark.read.parquet.partition_columns import tasks_unsure
 from floeberg.spark.read.routes import ColumnChoice, route
-from floeberg.spark.read.worker import TableFiles
-from floeberg.spark.types import frame_schema
+from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
+from floeberg.spark.workers.in_workers import map_in_workers
+from floeberg.spark.workers.scan import TableFiles
 from floeberg.spec.metadata_columns import ROW_POSITION
 from floeberg.spec.schema import Schema
 

@@ -21,11 +21,11 @@ from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
-from floeberg.spark.execution import Execution
-from floeberg.spark.sql.dml_statements import Update
-from floeberg.spark.sql.lexer import quote_name
-from floeberg.spark.sql.references import double_braces
+from floeberg.spark.host.execution import Execution
 from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.sql.queries.references import double_braces
+from floeberg.sql.statements.dml_statements import Update
+from floeberg.sql.text.lexer import quote_name
 
 
 def update(execution: Execution, statement: Update) -> Committed | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.execution import Execution
-from floeberg.spark.sql.dml_statements import Argument, ExpressionText, TemporalText
-from floeberg.spec.spark_tokens import quote_string
+from floeberg.spark.host.execution import Execution
+from floeberg.sql.statements.dml_statements import Argument, ExpressionText, TemporalText
+from floeberg.sql.text.lexer import quote_string
 
 STRING: Final = "string"
 LONG: Final = "bigint"

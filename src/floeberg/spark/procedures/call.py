@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.maintenance.expire import Expiry, expire_snapshots
-from floeberg.spark.ddl.results import rows
-from floeberg.spark.execution import Execution
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.results import rows
 from floeberg.spark.procedures.arguments import (
     BOOLEAN,
     INT,
@@ -33,9 +33,9 @@ from floeberg.spark.procedures.snapshots import (
     rollback_to_timestamp,
     set_current_snapshot,
 )
-from floeberg.spark.sql.cursor import parse_parts
-from floeberg.spark.sql.dml_statements import Call
-from floeberg.spark.sql.names import TableIdentifier
+from floeberg.sql.statements.dml_statements import Call
+from floeberg.sql.text.cursor import parse_parts
+from floeberg.sql.text.names import TableIdentifier
 from floeberg.storage.location import parse_from_user
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.aggregates import Aggregate, AggregateFunction, aggregate_from_metadata
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.snapshot_choice import choose_snapshot
-from floeberg.spark.read.arrow_values import spark_arrow_schema, to_spark
-from floeberg.spark.types import frame_schema
+from floeberg.spark.host.types import frame_schema
+from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import LONG, IcebergType, NestedField
 

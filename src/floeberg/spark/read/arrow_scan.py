@@ -13,12 +13,12 @@ from floeberg.catalogs.static import StaticPointer
 from floeberg.errors import UnsupportedFeature
 from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.in_workers import map_in_workers
-from floeberg.spark.read.arrow_values import spark_arrow_schema, to_spark
-from floeberg.spark.read.worker import SplitReader, TableFiles, TableStores
-from floeberg.spark.read.worker_check import check_workers
-from floeberg.spark.types import frame_schema
-from floeberg.spark.worker_stores import WorkerStores, worker_stores
+from floeberg.spark.host.types import frame_schema
+from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
+from floeberg.spark.workers.check import check_workers
+from floeberg.spark.workers.in_workers import map_in_workers
+from floeberg.spark.workers.scan import SplitReader, TableFiles, TableStores
+from floeberg.spark.workers.stores import WorkerStores, worker_stores
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.name_mapping import NAME_MAPPING_PROPERTY, create_name_mapping, parse_name_mapping
 from floeberg.spec.schema import Schema

@@ -14,14 +14,14 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.changelog import plan_changelog
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.projection import projected_schema
-from floeberg.spark.in_workers import map_in_workers
+from floeberg.spark.host.types import frame_schema
 from floeberg.spark.read.arrow_scan import table_files
-from floeberg.spark.read.changelog_worker import ChangeReader
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.snapshot_range import snapshot_range
-from floeberg.spark.read.worker_check import check_workers
-from floeberg.spark.types import frame_schema
-from floeberg.spark.worker_stores import WorkerStores
+from floeberg.spark.workers.changelog import ChangeReader
+from floeberg.spark.workers.check import check_workers
+from floeberg.spark.workers.in_workers import map_in_workers
+from floeberg.spark.workers.stores import WorkerStores
 
 
 def changelog_frame(

@@ -15,9 +15,8 @@ from typing import Any, Final
 from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.sql.condition_parser import parse_condition
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.predicates import (
+from floeberg.sql.conditions.condition_parser import parse_condition
+from floeberg.sql.conditions.predicates import (
     FLIPPED_OPS,
     UNKNOWN,
     AllOf,
@@ -31,6 +30,7 @@ from floeberg.spark.sql.predicates import (
     conjuncts,
     negate,
 )
+from floeberg.sql.text.cursor import Cursor
 
 _OPS: Final = {"==": "=", "=": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")

@@ -18,16 +18,16 @@ from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.scan.splits import SplitOptions
+from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
-from floeberg.spark.read.compiled_scan import CompiledScan
-from floeberg.spark.read.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.frame_registry import FrameScan, remember
+from floeberg.spark.read.native_scan import CompiledScan
 from floeberg.spark.read.options import FrameOptions
-from floeberg.spark.read.parquet_scan import FILE_NAME
-from floeberg.spark.read.partition_columns import all_partition_sources, planned_unsure
+from floeberg.spark.read.parquet.field_names import floating_ids, planned_with_nan
+from floeberg.spark.read.parquet.partition_columns import all_partition_sources, planned_unsure
+from floeberg.spark.read.parquet.scan import FILE_NAME
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
-from floeberg.spark.types import frame_field
 from floeberg.spec.schema import Schema
 
 

@@ -16,10 +16,10 @@ from floeberg.expr.nodes import AlwaysTrue, and_
 from floeberg.scan.plan import plan_files
 from floeberg.spark.read.column_conditions import conditions_of
 from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
-from floeberg.spark.read.parquet_scan import FILE_NAME, PlacedTask, ensure_field_ids
+from floeberg.spark.read.parquet.paths import given_location
+from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask, ensure_field_ids
 from floeberg.spark.read.routes import Routes
-from floeberg.spark.read.spark_paths import given_location
-from floeberg.spark.sql.to_expression import to_expression
+from floeberg.sql.conditions.to_expression import to_expression
 
 MAX_NAMES: Final = 10_000
 """More files than this are not named in a condition."""

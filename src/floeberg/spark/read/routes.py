@@ -10,14 +10,14 @@ from typing import Any, Final
 from floeberg.arrow.file_schema import file_fields
 from floeberg.arrow.read_parquet import open_parquet
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.read.compiled_columns import CompiledColumn, compiled_column
-from floeberg.spark.read.equality_deletes import can_join
-from floeberg.spark.read.field_names import changed_types, renamed_ids, unsafe_ids
-from floeberg.spark.read.metadata_columns import COMPUTED, LINEAGE
-from floeberg.spark.read.parquet_scan import PlacedTask
-from floeberg.spark.read.partition_columns import partition_sources
-from floeberg.spark.read.spark_paths import hadoop_scheme, is_hidden
-from floeberg.spark.read.worker import TableFiles
+from floeberg.spark.read.deletes.equality import can_join
+from floeberg.spark.read.parquet.columns import CompiledColumn, compiled_column
+from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids
+from floeberg.spark.read.parquet.metadata_columns import COMPUTED, LINEAGE
+from floeberg.spark.read.parquet.partition_columns import partition_sources
+from floeberg.spark.read.parquet.paths import hadoop_scheme, is_hidden
+from floeberg.spark.read.parquet.scan import PlacedTask
+from floeberg.spark.workers.scan import TableFiles
 from floeberg.spec.data_file import DataFile, FileFormat
 from floeberg.spec.metadata import TableMetadata
 from floeberg.spec.metadata_columns import IS_DELETED

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.types import spark_type
+from floeberg.spark.host.types import spark_type
 from floeberg.spark.write.store_guard import guarded_column, unguarded_problem
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import UNSET, NestedField

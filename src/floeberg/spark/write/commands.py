@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import types as st
-
 from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.append import Append
 from floeberg.commit.commit import Committed, commit_operations
@@ -15,19 +13,18 @@ from floeberg.commit.isolation import IsolationLevel, ReadView
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.replace_partitions import ReplacePartitions
-from floeberg.commit.staging import preview
-from floeberg.commit.table_changes import ChangeSchema
 from floeberg.errors import FloebergError, InvalidInput, NotFound
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.spark.types import iceberg_schema_of
-from floeberg.spark.write import destination as destinations
+from floeberg.row_changes.policy import refuse_encrypted
+from floeberg.row_changes.schema_evolution import evolve_schema
+from floeberg.spark.host import destination as destinations
+from floeberg.spark.host.destination import destination
+from floeberg.spark.host.engine_summary import engine_summary
+from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.align import Alignment, aligned
-from floeberg.spark.write.destination import destination, refuse_encrypted
-from floeberg.spark.write.engine import engine_summary
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.matching_files import matching_files
 from floeberg.spark.write.options import WriteOptions, write_options
-from floeberg.spark.write.same_schema import SchemaStays
 from floeberg.spec.data_file import DataFile
 from floeberg.storage.registry import Stores
 
@@ -142,19 +139,9 @@ def _branch(write: Write, options: WriteOptions) -> str | None:
 
 def _merged(frame: DataFrame, write: Write) -> tuple[LoadedTable, list[Operation]]:
     """The table with the frame's new columns (mergeSchema), and the operations that add them in the commit of the rows."""
-    metadata = write.table.state.metadata
-    wanted = iceberg_schema_of(_as_optional(frame.schema))
-    change = ChangeSchema(edit=lambda update: update.union_by_name(wanted), case_sensitive=write.case_sensitive)
-    planned = preview(metadata, [change])
-    if planned.current_schema.same_columns(metadata.current_schema):
-        return write.table, []
-    state = replace(write.table.state, metadata=planned)
-    return LoadedTable(write.table.pointer, state), [change, SchemaStays(planned.current_schema)]
-
-
-def _as_optional(schema: st.StructType) -> st.StructType:
-    """New columns are optional: rows that are there already have none."""
-    return st.StructType([st.StructField(field.name, field.dataType, True, field.metadata) for field in schema.fields])
+    state = write.table.state
+    evolved = evolve_schema(state.metadata, iceberg_schema_of(frame.schema), case_sensitive=write.case_sensitive)
+    return LoadedTable(write.table.pointer, replace(state, metadata=evolved.metadata)), [*evolved.operations]
 
 
 def _view(options: WriteOptions, table: LoadedTable) -> ReadView | None:

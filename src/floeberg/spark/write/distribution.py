@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from floeberg.arrow.transforms import transform_array
 from floeberg.arrow.types import arrow_type, iceberg_type
-from floeberg.spark.types import spark_type
+from floeberg.spark.host.types import spark_type
 from floeberg.spark.write.options import DistributionMode
 from floeberg.spec.partitioning import PartitionField, PartitionSpec
 from floeberg.spec.schema import Schema

@@ -21,9 +21,9 @@ from floeberg.arrow.write_properties import write_properties
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, StorageError
 from floeberg.files.data_file_wire import decode_data_file, encode_data_file
-from floeberg.spark.in_workers import Work, collect_from_workers
-from floeberg.spark.read.worker_check import check_workers
-from floeberg.spark.worker_stores import WorkerStores, worker_stores
+from floeberg.spark.workers.check import check_workers
+from floeberg.spark.workers.in_workers import Work, collect_from_workers
+from floeberg.spark.workers.stores import WorkerStores, worker_stores
 from floeberg.spark.write.distribution import distributed
 from floeberg.spark.write.options import WriteOptions
 from floeberg.spec.data_file import DataFile

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from floeberg.spark.write.type_text import type_text
+from floeberg.spark.host.type_text import type_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

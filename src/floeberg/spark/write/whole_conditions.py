@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from floeberg.spark.sql.condition_parser import parse_condition
-from floeberg.spark.sql.cursor import Cursor
-from floeberg.spark.sql.predicates import AllOf, AnyOf, Condition
-from floeberg.spark.sql.statements import Span
+from floeberg.sql.conditions.condition_parser import parse_condition
+from floeberg.sql.conditions.predicates import AllOf, AnyOf, Condition
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Span
 
 
 def is_whole(cursor: Cursor, span: Span, found: Sequence[Condition]) -> bool:

@@ -1,0 +1,236 @@
+"""INSERT and TRUNCATE: what a statement asks, as a write of a DataFrame or a commit without rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypedDict
+
+from pyspark.sql import functions as F
+
+from floeberg.commit.commit import commit_operations
+from floeberg.commit.overwrite import Overwrite
+from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.expr.nodes import TRUE, Expression
+from floeberg.spark.host.destination import destination
+from floeberg.spark.host.engine_summary import engine_summary
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.results import nothing
+from floeberg.spark.host.session import AttachedSession, Resolved, refuse_static
+from floeberg.spark.query.run import query_frame
+from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
+from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions
+from floeberg.spark.write.whole_conditions import is_whole
+from floeberg.spec.schema import Schema
+from floeberg.spec.types import UNSET
+from floeberg.sql.conditions.to_expression import to_exact_expression
+from floeberg.sql.ddl.default_values import literal_text
+from floeberg.sql.queries.conjuncts import condition_of_target
+from floeberg.sql.queries.references import Rewrite, apply_rewrites
+from floeberg.sql.statements.dml_statements import Insert
+from floeberg.sql.statements.insert_defaults import find_defaults, query_text
+from floeberg.sql.statements.statements import TruncateTable
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Span, quote_name
+from floeberg.sql.text.names import TableIdentifier
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class CoercionRules(TypedDict):
+    """The session's rules for comparing values of different types."""
+
+    ansi: bool
+    session_time_zone: str
+    case_sensitive: bool
+    timestamp_ntz: bool
+
+
+Partition = tuple[tuple[str, Span | None], ...]
+
+
+def insert(execution: Execution, statement: Insert) -> DataFrame:
+    if statement.if_not_exists:
+        raise UnsupportedFeature("INSERT … IF NOT EXISTS is for Hive partitions; leave the words out")
+    resolved = target_table(execution.session, execution.session.table_identifier(statement.table.parts))
+    assert resolved.table is not None
+    schema = resolved.table.state.metadata.current_schema
+    static = {name: value for name, value in statement.partition if value is not None}
+    names = _target_names(schema, statement, static)
+    frame = _frame(execution, statement, schema, names)
+    by_name = statement.by_name
+    columns: list[str] | None = None if by_name or not statement.columns else names
+    if static:
+        frame, by_name, columns = _with_static(execution, frame, names, static), True, None
+    options = dict(statement.options)
+    if statement.schema_evolution:
+        options.setdefault("mergeSchema", "true")
+    write = prepared_write(execution.session, resolved, options, by_name=by_name, columns=columns)
+    if not statement.overwrite and statement.replace_where is None:
+        append(frame, write)
+    elif statement.replace_where is not None:
+        overwrite(frame, write, where=_condition(execution, resolved, statement.replace_where))
+    elif _dynamic(execution.session, options):
+        overwrite_partitions(frame, write)
+    else:
+        overwrite(frame, write, where=_static_condition(execution, resolved, statement.partition))
+    return nothing(execution.spark)
+
+
+def target_table(session: AttachedSession, identifier: TableIdentifier) -> Resolved:
+    """The table that a write names, a branch of it allowed. Raises InvalidInput for a view."""
+    resolved = session.resolve(identifier)
+    if resolved.table is None:
+        raise InvalidInput(f"{identifier} is a view and cannot be written to")
+    refuse_static(resolved.identifier, resolved.selector)
+    return resolved
+
+
+def prepared_write(
+    session: AttachedSession,
+    resolved: Resolved,
+    options: Mapping[str, str],
+    *,
+    by_name: bool = True,
+    columns: list[str] | None = None,
+) -> Write:
+    """What `write.commands` needs to know, with the session's settings for write-audit-publish."""
+    assert resolved.table is not None
+    branch = resolved.selector.value if resolved.selector is not None else None
+    wap_id = session.setting("spark.wap.id", "") or None
+    wap_branch = session.setting("spark.wap.branch", "") or None
+    enabled = resolved.table.state.metadata.properties.get(WAP_ENABLED, "false").lower() == "true"
+    if wap_id is not None and wap_branch is not None and enabled:
+        raise InvalidInput("spark.wap.id and spark.wap.branch are both set; unset one of them")
+    if enabled and wap_branch is not None and branch is None and "branch" not in {key.lower() for key in options}:
+        branch = wap_branch
+    return Write(
+        table=resolved.table,
+        options=options,
+        branch=branch,
+        wap_id=wap_id if enabled else None,
+        by_name=by_name,
+        columns=columns,
+        case_sensitive=session.setting("spark.sql.caseSensitive", "false") == "true",
+        engine_summary={"engine-name": "spark", "engine-version": str(session.spark.version)},
+    )
+
+
+def _target_names(schema: Schema, statement: Insert, static: Mapping[str, Span]) -> list[str]:
+    if statement.columns:
+        return [".".join(path) for path in statement.columns]
+    fixed = {name.lower() for name in static}
+    return [field.name for field in schema.fields if field.name.lower() not in fixed]
+
+
+def _frame(execution: Execution, statement: Insert, schema: Schema, names: list[str]) -> DataFrame:
+    text = query_text(execution.sql, statement)
+    start = statement.query.start if statement.ctes is None else statement.ctes.start
+    span_text = execution.sql[start : statement.query.end]
+    part = Execution(
+        execution.session, text, execution.args_within(span_text, start), execution.kwargs, execution.loaded
+    )
+    if defaults := find_defaults(text):
+        text = apply_rewrites(
+            text, [Rewrite(d.span.start, d.span.end, _default(schema, names, d.ordinal)) for d in defaults]
+        )
+    return query_frame(part, text)
+
+
+def _default(schema: Schema, names: list[str], ordinal: int) -> str:
+    """The value that DEFAULT stands for at a place in the row."""
+    if ordinal >= len(names):
+        raise InvalidInput(f"DEFAULT stands at place {ordinal + 1} of a row, the table takes {len(names)} columns")
+    field = schema.find(names[ordinal], case_sensitive=False)
+    if field is None:
+        raise InvalidInput(f"column {names[ordinal]!r} does not exist")
+    if field.write_default in (UNSET, None):
+        return "NULL"
+    return literal_text(field.type, field.write_default)
+
+
+def _with_static(execution: Execution, frame: DataFrame, names: list[str], static: Mapping[str, Span]) -> DataFrame:
+    if len(frame.columns) != len(names):
+        raise InvalidInput(
+            f"the query gives {len(frame.columns)} columns; without those of PARTITION the table takes {len(names)}: "
+            f"{', '.join(names)}"
+        )
+    frame = frame.toDF(*names)
+    for name, value in static.items():
+        frame = frame.withColumn(name, F.expr(value.of(execution.sql)))
+    return frame
+
+
+def _dynamic(session: AttachedSession, options: Mapping[str, str]) -> bool:
+    mode = options.get("overwrite-mode") or session.setting("spark.sql.sources.partitionOverwriteMode", "STATIC")
+    return mode.lower() == "dynamic"
+
+
+def _static_condition(execution: Execution, resolved: Resolved, partition: Partition) -> Expression:
+    given = [(name, value) for name, value in partition if value is not None]
+    if not given:
+        return TRUE
+    text = " AND ".join(_equals(name, value.of(execution.sql)) for name, value in given)
+    return exact_condition(execution.session, resolved, text)
+
+
+def _equals(name: str, value: str) -> str:
+    return f"{quote_name(name)} IS NULL" if value.strip().upper() == "NULL" else f"{quote_name(name)} = {value}"
+
+
+def _condition(execution: Execution, resolved: Resolved, span: Span) -> Expression:
+    return exact_condition(execution.session, resolved, span.of(execution.sql))
+
+
+def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> Expression:
+    """A condition on a table's columns as an expression that means the same. Raises UnsupportedFeature when it cannot be
+    told for whole files."""
+    assert resolved.table is not None
+    schema = resolved.table.state.metadata.current_schema
+    if text.strip().lower() in ("true", "(true)"):
+        return TRUE
+    cursor, span = Cursor(text), Span(0, len(text))
+    conditions = condition_of_target(cursor, span, target=resolved.identifier, alias=None)
+    found = to_exact_expression(conditions, schema, **_rules(session))
+    # A part that was not understood is left out of `conditions`, and without it rows outside the condition would go.
+    if found is None or not conditions or not is_whole(cursor, span, conditions):
+        raise UnsupportedFeature(
+            f"{resolved.identifier}: rows cannot be overwritten by {text!r}; compare columns with literals of their types"
+        )
+    return found
+
+
+def _rules(session: AttachedSession) -> CoercionRules:
+    return {
+        "ansi": session.setting("spark.sql.ansi.enabled", "true") == "true",
+        "session_time_zone": session.setting("spark.sql.session.timeZone", "UTC"),
+        "case_sensitive": session.setting("spark.sql.caseSensitive", "false") == "true",
+        "timestamp_ntz": session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
+    }
+
+
+def column_condition(session: AttachedSession, resolved: Resolved, condition: object) -> Expression | None:
+    """A Column on a table's columns as an expression that means the same; None when it can only be evaluated on rows."""
+    assert resolved.table is not None
+    schema = resolved.table.state.metadata.current_schema
+    parts = whole_condition_of(condition, [field.name for field in schema.fields])
+    if parts is not None:
+        return to_exact_expression(parts, schema, **_rules(session))
+    text = sql_of(condition)
+    if text is None:
+        return None
+    try:
+        return exact_condition(session, resolved, text)
+    except (UnsupportedFeature, InvalidInput):
+        return None  # no SQL, or SQL that metadata cannot answer
+
+
+def truncate_table(execution: Execution, statement: TruncateTable) -> DataFrame:
+    resolved = target_table(execution.session, execution.session.table_identifier(statement.table.parts))
+    assert resolved.table is not None
+    where = _static_condition(execution, resolved, statement.partition)
+    place = destination(execution.spark, resolved.table.state.metadata, selector=resolved.selector)
+    operations = [*place.first, Overwrite(row_filter=where, target=place.target({}))]
+    summary = engine_summary(execution.spark)
+    commit_operations(resolved.table.pointer, resolved.table.state, operations, engine_summary=summary)
+    return nothing(execution.spark)

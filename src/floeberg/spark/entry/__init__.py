@@ -1,0 +1,1 @@
+"""Where users come in: what `attach` patches, readers, writers, the data source."""

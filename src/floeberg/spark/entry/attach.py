@@ -1,0 +1,111 @@
+"""Attaching a Spark session, and letting it go again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from floeberg.effects.protocols import Effects
+from floeberg.spark.entry.patches import install, remove
+from floeberg.spark.entry.source import register_source
+from floeberg.spark.host.config import DEFAULT_CATALOG, PREFIX, open_from_settings, read_settings
+from floeberg.spark.host.originals import original
+from floeberg.spark.host.session import AttachedCatalog, AttachedSession, close_state, open_state, session_of
+from floeberg.sql.text.names import SESSION_CATALOG
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REGISTERED: Final = "floeberg.source"
+"""The setting that says that the source `iceberg` of a session is ours; it outlives detach, as the source does."""
+_NO_SOURCE: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find data source", "Failed to find the data source")
+
+
+def attach(spark: SparkSession, given: dict[str, AttachedCatalog], *, effects: Effects) -> AttachedSession:
+    """Makes the catalogs of the session's settings, and those given, known to `spark.sql` and the DataFrame API.
+
+    Settings that name a Java catalog class are taken over, because Spark would fail to load it. With the Java runtime on
+    the class path only the given catalogs are ours. Attaching again adds catalogs and keeps the rest.
+    """
+    known = session_of(spark)
+    java_runtime = known.state.java_runtime if known else _has_java_runtime(spark)
+    session = open_state(spark, str(effects.ids.uuid()))
+    session.state.java_runtime = java_runtime
+    if not java_runtime:
+        _take_settings(session, effects=effects)
+    session.state.catalogs.update(given)
+    for name in given:
+        _take_over(session, PREFIX + name)
+        session.state.from_settings.pop(name, None)
+    _take_default_catalog(session)
+    install()
+    if known is None and not java_runtime:
+        register_source(spark)
+        spark.conf.set(REGISTERED, "true")
+    return session
+
+
+def detach(spark: SparkSession) -> None:
+    """Gives the session back to Spark, with the settings it had. A session that is not attached stays as it is."""
+    session = session_of(spark)
+    if session is None:
+        return
+    for cached in session.state.cached.values():
+        cached.frame.unpersist()
+    for key, value in session.state.settings_before.items():
+        spark.conf.set(key, value)
+    if close_state(session):
+        remove()
+
+
+def _take_settings(session: AttachedSession, *, effects: Effects) -> None:
+    for name, settings in read_settings(_settings(session.spark)).items():
+        if not settings.is_iceberg or session.state.from_settings.get(name) == dict(settings.options):
+            continue
+        session.state.catalogs[name] = open_from_settings(settings, effects=effects)
+        session.state.from_settings[name] = dict(settings.options)
+        _take_over(session, PREFIX + name)
+
+
+def _take_over(session: AttachedSession, key: str) -> None:
+    """Keeps a setting for detach and takes it from Spark, which could not act on it."""
+    value = session.spark.conf.get(key, "")
+    if value:
+        session.state.settings_before.setdefault(key, value)
+        session.spark.conf.unset(key)
+
+
+def _take_default_catalog(session: AttachedSession) -> None:
+    name = str(session.spark.conf.get(DEFAULT_CATALOG, SESSION_CATALOG))
+    if name != SESSION_CATALOG and name in session.state.catalogs:
+        _take_over(session, DEFAULT_CATALOG)
+        session.use(name, ())
+    elif SESSION_CATALOG in session.state.catalogs and not session.state.current_namespace:
+        session.state.current_namespace = ("default",)
+
+
+def _settings(spark: SparkSession) -> dict[str, str]:
+    return {str(key): str(value) for key, value in spark.conf.getAll.items()}
+
+
+def _has_java_runtime(spark: SparkSession) -> bool:
+    """Whether Spark itself finds a source `iceberg`; asked only where the settings speak of the Java runtime."""
+    settings = _settings(spark)
+    if REGISTERED in settings:
+        return False  # the source that Spark would find is ours, from an earlier attach
+    if not any("org.apache.iceberg" in value or "iceberg-spark" in value for value in settings.values()):
+        return False
+    default = settings.get(DEFAULT_CATALOG)
+    session_catalog = settings.get(PREFIX + SESSION_CATALOG)
+    for key in (DEFAULT_CATALOG, PREFIX + SESSION_CATALOG):
+        if key in settings:
+            spark.conf.unset(key)
+    try:
+        reader = original(original(spark, "read"), "format")("iceberg")
+        columns = original(reader, "load")("/nowhere/that/is/a/table").columns
+    except Exception as error:
+        return not any(word in str(error) for word in _NO_SOURCE)
+    finally:
+        for key, value in ((DEFAULT_CATALOG, default), (PREFIX + SESSION_CATALOG, session_catalog)):
+            if value is not None:
+                spark.conf.set(key, value)
+    return columns is not None

@@ -1,0 +1,146 @@
+"""`spark.sql`: what is ours is executed here, the rest is Spark's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from floeberg.errors import UnsupportedFeature
+from floeberg.spark.ddl import alter, alter_columns, create, describe, namespaces, show, views
+from floeberg.spark.dml.delete import delete_from
+from floeberg.spark.dml.insert import insert, truncate_table
+from floeberg.spark.dml.merge import merge
+from floeberg.spark.dml.update import update
+from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.originals import spark_sql
+from floeberg.spark.host.results import nothing, rows
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.procedures.call import call
+from floeberg.spark.query.run import run_query
+from floeberg.sql.statements import dml_statements as dml
+from floeberg.sql.statements import session_statements as ses
+from floeberg.sql.statements import statements as sts
+from floeberg.sql.statements.classify import classify
+from floeberg.sql.text.cursor import Args
+from floeberg.sql.text.names import Name, view_key
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Executor = Callable[[Execution, Any], "DataFrame"]
+_CREATES: Final = re.compile(
+    r"\s*(?:CREATE|REPLACE)\b.*\bUSING\s+[`'\"]?(?:iceberg|floeberg)\b", re.IGNORECASE | re.DOTALL
+)
+_DOUBLE_QUOTED: Final = "spark.sql.ansi.doubleQuotedIdentifiers"
+
+
+def run_sql(
+    session: AttachedSession, sql: str, args: Args = None, kwargs: Mapping[str, Any] | None = None
+) -> DataFrame:
+    """The answer to a statement. Raises our errors for what is ours, Spark's for what is Spark's."""
+    names = session.names(creates=_CREATES.match(sql) is not None)
+    quoted = '"' in sql and session.setting(_DOUBLE_QUOTED, "false") == "true"
+    found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
+    if isinstance(found, sts.PassThrough):
+        return spark_sql(session.spark, sql, args, **(kwargs or {}))
+    execution = Execution(session, sql, args, kwargs or {})
+    if isinstance(found, sts.QueryText):
+        return run_query(execution, found.references)
+    return execute(execution, found)
+
+
+def execute(execution: Execution, statement: sts.Statement) -> DataFrame:
+    """Runs a statement of ours."""
+    if isinstance(statement, sts.Explain):
+        text = f"== Floeberg ==\n{statement.statement!r}"
+        return rows(execution.spark, "plan STRING NOT NULL", [(text,)])
+    name = _name_of(statement)
+    if name is not None and _is_remembered(execution, name) and not isinstance(statement, ses.CreateView):
+        return views.remembered_view_statement(execution, statement)
+    executor = _EXECUTORS.get(type(statement))
+    if executor is None:
+        raise UnsupportedFeature(
+            f"{type(statement).__name__.upper()} statements are not there yet, they come in a later release"
+        )
+    return executor(execution, statement)
+
+
+def _name_of(statement: sts.Statement) -> Name | None:
+    for attribute in ("table", "view"):
+        found = getattr(statement, attribute, None)
+        if isinstance(found, Name):
+            return found
+    return None
+
+
+def _is_remembered(execution: Execution, name: Name) -> bool:
+    return view_key(name.parts) in execution.session.views
+
+
+def _changing(change: Callable[[Execution, Any], Any]) -> Executor:
+    """A change of rows as an executor."""
+
+    def run(execution: Execution, statement: Any) -> DataFrame:
+        change(execution, statement)
+        return nothing(execution.spark)
+
+    return run
+
+
+def _comment(execution: Execution, statement: sts.CommentOn) -> DataFrame:
+    if statement.kind == "table":
+        return alter.comment_on_table(execution, statement)
+    return namespaces.comment_on_namespace(execution, statement)
+
+
+_EXECUTORS: Final[dict[type[sts.Statement], Executor]] = {
+    sts.CreateTable: create.create_table,
+    sts.CreateTableLike: create.create_table_like,
+    sts.DropTable: create.drop_table,
+    sts.RenameTable: create.rename_table,
+    sts.SetTableProperties: views.set_view_or_table_properties,
+    sts.UnsetTableProperties: views.unset_view_or_table_properties,
+    sts.SetTableLocation: alter.set_location,
+    sts.AddColumns: alter_columns.add_columns,
+    sts.ReplaceColumns: alter_columns.replace_columns,
+    sts.RenameColumn: alter_columns.rename_column,
+    sts.AlterColumns: alter_columns.alter_columns,
+    sts.DropColumns: alter_columns.drop_columns,
+    sts.AddPartitionField: alter.add_partition_field,
+    sts.DropPartitionField: alter.drop_partition_field,
+    sts.ReplacePartitionField: alter.replace_partition_field,
+    sts.SetWriteOrder: alter.set_write_order,
+    sts.ChangeIdentifierFields: alter_columns.change_identifier_fields,
+    sts.CreateReference: alter.create_reference,
+    sts.DropReference: alter.drop_reference,
+    sts.CommentOn: _comment,
+    sts.RefreshTable: alter.refresh_table,
+    sts.CacheTable: views.cache_table,
+    sts.UncacheTable: views.uncache_table,
+    sts.TruncateTable: truncate_table,
+    ses.CreateView: views.create_view,
+    ses.AlterViewAs: views.alter_view_as,
+    ses.DropView: views.drop_view,
+    ses.CreateNamespace: namespaces.create_namespace,
+    ses.DropNamespace: namespaces.drop_namespace,
+    ses.DescribeNamespace: namespaces.describe_namespace,
+    ses.SetNamespaceProperties: namespaces.set_namespace_properties,
+    ses.UnsetNamespaceProperties: namespaces.unset_namespace_properties,
+    ses.SetNamespaceLocation: namespaces.set_namespace_location,
+    ses.Use: namespaces.use,
+    ses.ShowCatalogs: show.show_catalogs,
+    ses.ShowCurrentNamespace: show.show_current_namespace,
+    ses.ShowNamespaces: show.show_namespaces,
+    ses.ShowTables: show.show_tables,
+    ses.ShowColumns: show.show_columns,
+    ses.ShowTableProperties: show.show_table_properties,
+    ses.ShowCreateTable: show.show_create_table,
+    ses.ShowPartitions: show.show_partitions,
+    ses.DescribeTable: describe.describe_table,
+    dml.Insert: insert,
+    dml.Delete: _changing(delete_from),
+    dml.Update: _changing(update),
+    dml.Merge: _changing(merge),
+    dml.Call: call,
+}

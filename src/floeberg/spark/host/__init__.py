@@ -1,0 +1,1 @@
+"""The session that statements run in: its state, settings, types and catalogs."""

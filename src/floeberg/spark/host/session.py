@@ -1,0 +1,379 @@
+"""What an attached session knows: its catalogs, where it stands in them, and the views that it remembers.
+
+A session is told by a mark among its settings, so that every Python object for it finds the same state: a session has
+several (`SparkSession.active()`, `df.sparkSession`, the clone that `foreachBatch` gets), and Connect has no JVM object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
+
+from floeberg.catalogs.base import CatalogBackend, LoadedTable, LoadedView
+from floeberg.catalogs.identifiers import Identifier, Namespace
+from floeberg.errors import InvalidInput, NamespaceNotFound, NotFound, TableNotFound, UnsupportedFeature, ViewNotFound
+from floeberg.scan.frame_cache import FrameCache
+from floeberg.spark.host.held_settings import SESSION_MARK as MARK
+from floeberg.spark.host.originals import original, spark_sql
+from floeberg.sql.text.lexer import quote_name
+from floeberg.sql.text.names import (
+    GLOBAL_VIEWS,
+    SESSION_CATALOG,
+    NamespaceIdentifier,
+    Selector,
+    SessionNames,
+    TableIdentifier,
+    split_selector,
+    view_key,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+"""The setting that holds the key of a session's state."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedCatalog:
+    """A catalog as a session uses it."""
+
+    backend: CatalogBackend
+    table_defaults: Mapping[str, str] = field(default_factory=dict)
+    table_overrides: Mapping[str, str] = field(default_factory=dict)
+    default_namespace: Namespace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextView:
+    """A temporary view over our tables: its query, with our names in full, and its columns where they were given."""
+
+    text: str
+    columns: tuple[str, ...] = ()
+    catalogs: frozenset[str] = frozenset()
+    """The catalogs that its text names."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameView:
+    """A temporary view made of a table's DataFrame: the table as it was read."""
+
+    table: LoadedTable
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which snapshot of a table is read, and with what options; nothing at all is the current one."""
+
+    snapshot_id: int | None = None
+    ref: str | None = None
+    as_of_ms: int | None = None
+    metadata_table: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+RememberedView: TypeAlias = TextView | FrameView
+
+
+@dataclass(frozen=True, slots=True)
+class CachedTable:
+    """A table in Spark's cache: the metadata file it was read at, and the persisted rows."""
+
+    metadata_location: str | None
+    frame: DataFrame
+
+
+@dataclass(slots=True)
+class SessionState:
+    """What is kept between statements."""
+
+    key: str
+    catalogs: dict[str, AttachedCatalog] = field(default_factory=dict)
+    current_catalog: str = SESSION_CATALOG
+    current_namespace: Namespace = ()
+    views: dict[str, RememberedView] = field(default_factory=dict)
+    global_views: dict[str, TextView] = field(default_factory=dict)
+    """Those that all attached sessions of the application share."""
+    cached: dict[TableIdentifier, CachedTable] = field(default_factory=dict)
+    settings_before: dict[str, str] = field(default_factory=dict)
+    """Settings that attach took over, to be put back by detach."""
+    from_settings: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """The settings that each catalog was opened with, where it came from them."""
+    java_runtime: bool = False
+    functions: set[str] = field(default_factory=set)
+    manifests: FrameCache = field(default_factory=FrameCache)
+    """Decoded manifests, which never change."""
+
+
+_STATES: Final[dict[str, SessionState]] = {}
+_GLOBAL_VIEWS: Final[dict[str, dict[str, TextView]]] = {}
+"""The shared views by application."""
+_KNOWN: Final[WeakKeyDictionary[Any, SessionState | None]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a name means: a table (with what is picked of it), a view in a catalog, or a remembered view."""
+
+    identifier: TableIdentifier
+    table: LoadedTable | None = None
+    selector: Selector | None = None
+    view: LoadedView | None = None
+    remembered: RememberedView | None = None
+
+
+class AttachedSession:
+    """A Spark session together with what we keep for it."""
+
+    __slots__ = ("spark", "state")
+
+    def __init__(self, spark: SparkSession, state: SessionState) -> None:
+        self.spark = spark
+        self.state = state
+
+    # names
+
+    def names(self, *, creates: bool = False) -> SessionNames:
+        """How names resolve now. `creates` says that the statement makes a table of ours, so that a name in the session
+        catalog is ours before it is there."""
+        state = self.state
+        return SessionNames(
+            catalogs=frozenset(state.catalogs),
+            current_catalog=state.current_catalog,
+            current_namespace=state.current_namespace,
+            foreign=_Foreign(self, creates=creates),
+            view_names=frozenset(self.views),
+        )
+
+    def names_in(self, catalog: str, namespace: Namespace) -> SessionNames:
+        """How names resolve in another place: a view's names are looked up where the view was made."""
+        return SessionNames(
+            catalogs=frozenset(self.state.catalogs), current_catalog=catalog, current_namespace=namespace
+        )
+
+    def table_identifier(self, parts: tuple[str, ...]) -> TableIdentifier:
+        """The identifier of a name that must be ours. Raises InvalidInput."""
+        found = self.names(creates=True).table(parts)
+        if found is None:
+            raise InvalidInput(f"{'.'.join(parts)} is not in a catalog that is attached: {self._catalog_names()}")
+        return found
+
+    def namespace_identifier(self, parts: tuple[str, ...]) -> NamespaceIdentifier:
+        found = self.names().namespace(parts)
+        if found is None:
+            raise InvalidInput(f"{'.'.join(parts)} is not in a catalog that is attached: {self._catalog_names()}")
+        return found
+
+    def _catalog_names(self) -> str:
+        return ", ".join(sorted(self.state.catalogs)) or "none"
+
+    # catalogs
+
+    def catalog(self, name: str) -> AttachedCatalog:
+        return self.state.catalogs[name]
+
+    def backend(self, name: str) -> CatalogBackend:
+        return self.state.catalogs[name].backend
+
+    def key(self, identifier: TableIdentifier) -> Identifier:
+        """The identifier inside its catalog; a name alone is in the catalog's default namespace. Raises InvalidInput."""
+        namespace = identifier.namespace or self.catalog(identifier.catalog).default_namespace or ()
+        if not namespace:
+            raise InvalidInput(
+                f"{identifier} names no namespace; write {identifier.catalog}.namespace.{identifier.name}, or set the "
+                f"catalog's default-namespace"
+            )
+        return Identifier(namespace, identifier.name)
+
+    def load(self, identifier: TableIdentifier) -> LoadedTable:
+        """The table as it is now. Raises TableNotFound."""
+        return self.backend(identifier.catalog).load_table(self.key(identifier))
+
+    def load_named(self, parts: tuple[str, ...]) -> LoadedTable:
+        return self.load(self.table_identifier(parts))
+
+    def resolve(self, identifier: TableIdentifier) -> Resolved:
+        """What a name means to a reader. Raises TableNotFound."""
+        if not identifier.catalog:
+            return Resolved(identifier, remembered=self.views[".".join(identifier.path)])
+        backend, key = self.backend(identifier.catalog), self.key(identifier)
+        try:
+            return Resolved(identifier, table=backend.load_table(key))
+        except NotFound as missing:
+            if (view := _view(backend, key)) is not None:
+                return Resolved(identifier, view=view)
+            if picked := split_selector(identifier):
+                base, selector = self._in_current_namespace(picked[0]), picked[1]
+                try:
+                    return Resolved(base, table=self.load(base), selector=selector)
+                except (NotFound, InvalidInput):
+                    raise missing from None
+            raise
+
+    def _in_current_namespace(self, base: TableIdentifier) -> TableIdentifier:
+        """`t.files` after USE: the name before the selector alone is in the current namespace."""
+        if len(base.path) == 1 and base.catalog == self.state.current_catalog:
+            return TableIdentifier(base.catalog, (*self.state.current_namespace, *base.path))
+        return base
+
+    def view_exists(self, identifier: TableIdentifier) -> bool:
+        backend = self.backend(identifier.catalog)
+        return backend.capabilities.views and backend.view_exists(self.key(identifier))
+
+    # where the session stands
+
+    def use(self, catalog: str, namespace: Namespace) -> None:
+        """Makes a catalog of ours the current one. Raises NamespaceNotFound."""
+        attached = self.catalog(catalog)
+        if namespace and not attached.backend.namespace_exists(namespace):
+            raise NamespaceNotFound(f"namespace {catalog}.{'.'.join(namespace)} does not exist")
+        self.state.current_catalog = catalog
+        self.state.current_namespace = namespace or attached.default_namespace or ()
+
+    def use_spark(self) -> None:
+        """Leaves the current place to Spark."""
+        self.state.current_catalog = SESSION_CATALOG
+        self.state.current_namespace = ()
+
+    @property
+    def stands_in_ours(self) -> bool:
+        return self.state.current_catalog in self.state.catalogs
+
+    # views
+
+    @property
+    def views(self) -> dict[str, RememberedView]:
+        """The remembered views by their keys. A shared one counts where this session has all catalogs of its text."""
+        shared = {
+            key: one for key, one in self.state.global_views.items() if one.catalogs <= self.state.catalogs.keys()
+        }
+        return {**shared, **self.state.views} if shared else self.state.views
+
+    def forget_view(self, key: str) -> None:
+        kept = self.state.global_views if key.startswith(f"{GLOBAL_VIEWS}.") else self.state.views
+        kept.pop(key.lower(), None)
+
+    def setting(self, key: str, default: str) -> str:
+        value = self.spark.conf.get(key, default)
+        return default if value is None else str(value)
+
+
+class _Foreign:
+    """Whether a name is Spark's after all; asked anew for each statement."""
+
+    def __init__(self, session: AttachedSession, *, creates: bool) -> None:
+        self._session = session
+        self._creates = creates
+        self._seen: dict[tuple[str, ...], bool] = {}
+
+    def __call__(self, parts: tuple[str, ...]) -> bool:
+        known = self._seen.get(parts)
+        if known is None:
+            known = self._seen[parts] = self._look(parts)
+        return known
+
+    def _look(self, parts: tuple[str, ...]) -> bool:
+        state = self._session.state
+        if view_key(parts) in self._session.views:
+            return False
+        if len(parts) == 1:
+            if not self._session.stands_in_ours:
+                return False
+            if parts[0].lower() in {name.lower() for name in temporary_views(self._session.spark)}:
+                return True
+        first = parts[0].lower() if len(parts) > 1 else ""
+        in_session_catalog = first == SESSION_CATALOG or (
+            first not in {name.lower() for name in state.catalogs} and state.current_catalog == SESSION_CATALOG
+        )
+        if not in_session_catalog or SESSION_CATALOG not in state.catalogs or self._creates:
+            return False
+        return not self._is_ours(parts[1:] if first == SESSION_CATALOG else parts)
+
+    def _is_ours(self, path: tuple[str, ...]) -> bool:
+        """Whether the session catalog of ours has it; Spark's own tables are there as well."""
+        full = path if len(path) > 1 else (*self._session.state.current_namespace, *path)
+        try:
+            self._session.resolve(TableIdentifier(SESSION_CATALOG, full))
+        except (NotFound, InvalidInput):
+            return full[0] == "system"
+        return True
+
+
+def _view(backend: CatalogBackend, key: Identifier) -> LoadedView | None:
+    """The view of that name; None where there is none, or the catalog has no views."""
+    try:
+        return backend.load_view(key) if backend.capabilities.views else None
+    except NotFound:
+        return None
+
+
+def temporary_views(spark: SparkSession) -> list[str]:
+    """The names of Spark's own temporary views."""
+    rows = spark_sql(spark, "SHOW VIEWS IN global_temp").collect()
+    return sorted(row["viewName"] for row in rows if row["isTemporary"] and not row["namespace"])
+
+
+def session_of(spark: SparkSession) -> AttachedSession | None:
+    """The session when it is attached; cheap when no session is."""
+    if not _STATES:
+        return None
+    if spark in _KNOWN:
+        state = _KNOWN[spark]
+    else:
+        state = _KNOWN[spark] = _STATES.get(str(spark.conf.get(MARK, "")))
+    return None if state is None else AttachedSession(spark, state)
+
+
+def attached_session(spark: SparkSession) -> AttachedSession:
+    """Raises InvalidInput when it is not attached."""
+    found = session_of(spark)
+    if found is None:
+        raise InvalidInput("this Spark session is not attached; call floeberg.attach(spark) first")
+    return found
+
+
+def open_state(spark: SparkSession, key: str) -> AttachedSession:
+    """The state of a session, a new one under `key` when it has none."""
+    found = session_of(spark)
+    if found is None:
+        application = str(spark.conf.get("spark.app.id", ""))
+        _STATES[key] = state = SessionState(key, global_views=_GLOBAL_VIEWS.setdefault(application, {}))
+        spark.conf.set(MARK, key)
+        _KNOWN.clear()
+        _KNOWN[spark] = state
+        found = AttachedSession(spark, state)
+    return found
+
+
+def close_state(session: AttachedSession) -> bool:
+    """Forgets a session; whether it was the last one."""
+    _STATES.pop(session.state.key, None)
+    session.spark.conf.unset(MARK)
+    _KNOWN.clear()
+    return not _STATES
+
+
+def refuse_static(identifier: TableIdentifier, selector: Selector | None) -> None:
+    """Raises UnsupportedFeature when a statement that changes a table names a snapshot or metadata table of it."""
+    if selector is not None and selector.kind != "branch":
+        raise UnsupportedFeature(f"{identifier}: a {selector.kind} of a table cannot be changed")
+
+
+def table_not_found(identifier: TableIdentifier) -> TableNotFound:
+    return TableNotFound(f"table {identifier} does not exist", table=str(identifier))
+
+
+def view_not_found(identifier: TableIdentifier) -> ViewNotFound:
+    return ViewNotFound(f"view {identifier} does not exist", view=str(identifier))
+
+
+def quoted(parts: tuple[str, ...]) -> str:
+    """A name for Spark's parser, every part in backticks."""
+    return ".".join(quote_name(part) for part in parts)
+
+
+def original_catalog(spark: SparkSession, name: str) -> Any:
+    """A method of `spark.catalog` as PySpark has it."""
+    return original(spark.catalog, name)

@@ -1,0 +1,1 @@
+"""Scans by Spark's own Parquet reader."""

@@ -1,0 +1,120 @@
+"""The compiled scan: Parquet files read by Spark's own reader, columns matched by field id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import types as st
+
+from floeberg.errors import DataFileCorrupt
+from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.read.parquet.columns import OWN_PREFIX
+from floeberg.spark.read.parquet.file_facts import FileKeys, with_facts
+from floeberg.spark.read.parquet.paths import given_location, metadata_file_path, spark_path
+from floeberg.storage.location import Location
+
+ROW_INDEX: Final = f"{OWN_PREFIX}row_index"
+FILE_NAME: Final = f"{OWN_PREFIX}file_name"
+"""The name of a row's file, by which files are left out after the fact; null where it is not known."""
+
+_GENERATED_INDEX: Final = st.StructField("_tmp_metadata_row_index", st.LongType())
+"""A column of this name is the row's position: Spark's reader makes it, as it does for `_metadata.row_index`. Asked for by
+name, it is not first put into a struct for each row."""
+
+_FIELD_IDS: Final = "spark.sql.parquet.fieldId.read.enabled"
+_IGNORE_MISSING_IDS: Final = "spark.sql.parquet.fieldId.read.ignoreMissing"
+_LISTING_THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_DEFAULT_THRESHOLD: Final = 32
+_NEVER_IN_A_JOB: Final = str(2**31 - 1)
+_READ_OPTIONS: Final = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "mergeSchema": "false",
+    "recursiveFileLookup": "true",
+    "parquet.filter.dictionary.enabled": "false",
+}
+"""A folder named `a=1` is no column here, a missing file no empty one, and dates are those of the calendar in use. Parquet
+looks for 0.0 in the dictionary of a row group where Spark takes -0.0 for the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedTask:
+    """A task, and where Spark finds its file."""
+
+    task: FileScanTask
+    location: Location
+    scheme: str
+
+
+def parquet_frame(
+    spark: Any,
+    tasks: Sequence[PlacedTask],
+    schema: st.StructType,
+    *,
+    facts: Mapping[str, pa.Array],
+    row_index: bool,
+    file_name: bool,
+) -> Any:
+    """The files of tasks as one frame: the columns of the schema, facts about the row's file, which have a value for each
+    task, and the row's position and the file's name where they are asked for. Raises DataFileCorrupt when Spark would read
+    other files than were planned."""
+    ensure_field_ids(spark)
+    paths = [spark_path(placed.location, placed.scheme) for placed in tasks]
+    local = all(placed.scheme in ("file", "hdfs") for placed in tasks)
+    # Spark refuses the generated name beside all of `_metadata`, of which a fact, which is always used, leaves one field.
+    generated = bool(facts) and row_index
+    with _listing(spark, len(paths) if local else 0):
+        read = st.StructType([*schema.fields, _GENERATED_INDEX]) if generated else schema
+        frame = spark.read.schema(read).options(**_READ_OPTIONS).parquet(*paths)
+        listed = frame.inputFiles()
+    keys = _checked_keys(tasks, listed)
+    others = []
+    if row_index:
+        others.append(f"{_GENERATED_INDEX.name if generated else '_metadata.row_index'} AS {ROW_INDEX}")
+    if file_name:
+        others.append(f"_metadata.file_name AS {FILE_NAME}")
+    return with_facts(spark, frame, keys, [placed.task.data_file.file_path for placed in tasks], facts, others)
+
+
+def ensure_field_ids(spark: Any) -> None:
+    """Makes Spark match Parquet columns by field id, without which another column's values would come back. Asked whenever
+    a frame is made, because a session's settings can change at any time."""
+    if spark.conf.get(_FIELD_IDS, "false") != "true":
+        spark.conf.set(_FIELD_IDS, "true")
+    if spark.conf.get(_IGNORE_MISSING_IDS, "false") != "false":
+        spark.conf.set(_IGNORE_MISSING_IDS, "false")
+
+
+def _listing(spark: Any, files: int) -> AbstractContextManager[None]:
+    """Lists local files here rather than in a job: a job for each few files takes far longer than the listing."""
+    if files <= int(spark.conf.get(_LISTING_THRESHOLD, None) or _DEFAULT_THRESHOLD):
+        return nullcontext()
+    return held_setting(spark, _LISTING_THRESHOLD, _NEVER_IN_A_JOB)
+
+
+def _checked_keys(tasks: Sequence[PlacedTask], listed: Sequence[str]) -> FileKeys:
+    """What Spark will read, compared with the plan: a listing leaves out hidden names, and expands patterns."""
+    planned = {_identity(placed.location): placed.task.data_file for placed in tasks}
+    found = {_identity(given_location(text)): text for text in listed}
+    if planned.keys() != found.keys() or len(listed) != len(tasks):
+        missing = sorted(path for _, path in planned.keys() - found.keys())
+        extra = sorted(path for _, path in found.keys() - planned.keys())
+        raise DataFileCorrupt(
+            f"Spark would read {len(listed)} files where {len(tasks)} are planned: missing {missing[:3]}, not planned "
+            f"{extra[:3]}. Read the table with the option scan-engine=arrow, and report this",
+        )
+    sizes = [file.file_size_in_bytes for file in planned.values()]
+    if len(set(sizes)) == len(sizes):
+        return FileKeys(True, {file.file_path: file.file_size_in_bytes for file in planned.values()})
+    return FileKeys(False, {file.file_path: metadata_file_path(found[key]) for key, file in planned.items()})
+
+
+def _identity(location: Location) -> tuple[str, str]:
+    return (location.authority, location.path)

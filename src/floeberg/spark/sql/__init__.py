@@ -1,1 +1,0 @@
-"""Understanding SQL text: pure functions from text to data, without a Spark session."""

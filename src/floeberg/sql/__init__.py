@@ -1,0 +1,1 @@
+"""Pure: the text of Spark SQL, read in one place."""

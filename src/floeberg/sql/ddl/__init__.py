@@ -1,0 +1,1 @@
+"""Types, columns and default values in text."""

@@ -1,0 +1,1 @@
+"""The skeleton of queries: which tables they read, and under which conditions."""

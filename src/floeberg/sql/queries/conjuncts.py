@@ -1,0 +1,268 @@
+"""Which conditions of a query hold for the rows that it needs of each table, so that planning can leave files out.
+
+Spark applies every filter itself; what is found here may only be weaker than what the query asks. A condition comes from
+WHERE or from the ON of a join, and goes to a table only where a row that fails it cannot change the result: not to the
+side of an outer join that may be filled with nulls, not through LIMIT, aggregates or windows, not into a common table
+expression that is read twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from floeberg.sql.conditions.condition_parser import parse_condition
+from floeberg.sql.conditions.predicates import Column, Condition, conjuncts, weaken
+from floeberg.sql.queries.query_nodes import (
+    Body,
+    Expression,
+    Join,
+    OpaqueRelation,
+    Pipe,
+    Query,
+    QueryRelation,
+    Relation,
+    Select,
+    SetOperation,
+    TableRelation,
+)
+from floeberg.sql.queries.references import References
+from floeberg.sql.queries.select_items import output_columns
+from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.lexer import Span
+from floeberg.sql.text.names import TableIdentifier
+
+
+def table_conditions(references: References) -> tuple[tuple[Condition, ...], ...]:
+    """For each table of the references, in their order, the conditions that all its needed rows fulfil.
+
+    Columns are paths in the table, without qualifiers. Nothing is known of a table in a statement that is not one query.
+    """
+    if references.query is None:
+        return tuple(() for _ in references.tables)
+    push = _Push(references)
+    push.run(references.query)
+    return tuple(tuple(push.found.get(id(relation), ())) for relation in references.relations)
+
+
+def condition_of_target(
+    cursor: Cursor, span: Span, *, target: TableIdentifier, alias: str | None, others: Sequence[str] = ()
+) -> tuple[Condition, ...]:
+    """The parts of a DELETE, UPDATE or MERGE condition that speak of the target alone; `others` are the names of the
+    other relations in its scope."""
+    part = cursor.within(span.start, span.end)
+    leaf = _Leaf(_qualifiers(target.qualified, alias))
+    leaves = [leaf, *(_Leaf(((other.lower(),),)) for other in others)]
+    condition = parse_condition(part, 0, len(part.tokens) - 1)
+    return tuple(
+        kept for piece in conjuncts(condition) if (kept := weaken(piece, _Resolver(leaf, leaves).column)) is not None
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Leaf:
+    """A relation that columns come from, with the qualifiers that mean it, in lower case; longer ones first."""
+
+    qualifiers: tuple[tuple[str, ...], ...]
+    relation: Relation | None = None
+
+
+def _qualifiers(parts: tuple[str, ...], alias: str | None) -> tuple[tuple[str, ...], ...]:
+    if alias is not None:
+        return ((alias.lower(),),)
+    lowered = tuple(part.lower() for part in parts)
+    return tuple(lowered[start:] for start in range(len(lowered)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Resolver:
+    """Says whether a column is one leaf's, among the leaves of its scope. `hidden` columns are another side's when they
+    have no qualifier; `qualified_only` takes none without."""
+
+    leaf: _Leaf
+    leaves: Sequence[_Leaf]
+    hidden: frozenset[str] = frozenset()
+    qualified_only: bool = False
+
+    def column(self, column: Column) -> Column | None:
+        lowered = tuple(part.lower() for part in column)
+        owners = [leaf for leaf in self.leaves if _width(lowered, leaf)]
+        if owners:
+            return column[_width(lowered, self.leaf) :] if owners == [self.leaf] else None
+        if self.qualified_only or lowered[0] in self.hidden:
+            return None
+        return column
+
+
+def _width(lowered: tuple[str, ...], leaf: _Leaf) -> int:
+    """How many leading parts of a column are this leaf's qualifier; 0 when they are not."""
+    for qualifier in leaf.qualifiers:
+        if len(lowered) > len(qualifier) and lowered[: len(qualifier)] == qualifier:
+            return len(qualifier)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    """Conditions on their way down, and the unqualified columns that belong elsewhere."""
+
+    conditions: tuple[Condition, ...] = ()
+    hidden: frozenset[str] = frozenset()
+    qualified_only: bool = False
+
+    def plus(self, conditions: Sequence[Condition]) -> _Filter:
+        return _Filter((*self.conditions, *conditions), self.hidden, self.qualified_only)
+
+
+_NOTHING = _Filter()
+
+
+@dataclass(slots=True)
+class _Push:
+    """One walk over a query's skeleton; `found` is by the identity of a table's relation."""
+
+    references: References
+    found: dict[int, list[Condition]] = field(default_factory=dict)
+    uses: Counter[int] = field(default_factory=Counter)
+    _spoilt: set[int] = field(default_factory=set)
+
+    def run(self, query: Query) -> None:
+        walk = self.references.walk
+        self.uses = Counter(id(cte) for cte in walk.cte_uses.values())
+        self._query(query, ())
+        for subquery in walk.subqueries:
+            self._query(subquery, ())
+        for cte in walk.ctes:
+            if not self._single_use(id(cte)):
+                self._query(cte.query, ())
+
+    def _single_use(self, cte: int) -> bool:
+        return self.uses[cte] == 1 and cte not in self.references.walk.recursive
+
+    def _query(self, query: Query, conditions: Sequence[Condition]) -> None:
+        """Conditions are in terms of the query's output."""
+        self._body(query.body, () if query.limited else conditions)
+
+    def _body(self, body: Body, conditions: Sequence[Condition]) -> None:
+        if isinstance(body, Query):
+            self._query(body, conditions)
+        elif isinstance(body, Select):
+            self._select(body, conditions)
+        elif isinstance(body, SetOperation):
+            self._body(body.left, ())
+            self._body(body.right, ())
+        elif isinstance(body, Pipe):
+            self._body(body.source, ())
+            for relation in body.relations:
+                self._relation(relation, _NOTHING, [])
+            for inner in body.queries:
+                self._body(inner, ())
+        elif isinstance(body, TableRelation):
+            self._relation(body, _NOTHING, [])
+
+    def _select(self, select: Select, conditions: Sequence[Condition]) -> None:
+        inherited = self._through(select, conditions)
+        below = [*inherited, *self._conditions(select.where)]
+        leaves = list(_leaves(select.relations))
+        if select.lateral_views:
+            below = _without_nested(below, leaves)
+        for relation in select.relations:
+            self._relation(relation, _Filter(tuple(below)), leaves)
+
+    def _through(self, select: Select, conditions: Sequence[Condition]) -> list[Condition]:
+        """Conditions on the output in terms of the FROM clause, where filtering before the SELECT is the same."""
+        if not conditions or select.group_by or select.having or select.windowed:
+            return []
+        outputs = output_columns(self.references.cursor, select.items)
+        if outputs is None:
+            return []
+        return [kept for condition in conditions if (kept := weaken(condition, outputs.source)) is not None]
+
+    def _conditions(self, expression: Expression | None) -> list[Condition]:
+        if expression is None:
+            return []
+        return conjuncts(parse_condition(self.references.cursor, expression.first, expression.last))
+
+    def _relation(self, relation: Relation, given: _Filter, leaves: Sequence[_Leaf]) -> None:
+        if isinstance(relation, Join):
+            self._join(relation, given, leaves)
+        elif isinstance(relation, OpaqueRelation):
+            for inner in relation.relations:
+                self._relation(inner, _NOTHING, leaves)
+        else:
+            self._leaf(relation, given, leaves)
+
+    def _join(self, join: Join, given: _Filter, leaves: Sequence[_Leaf]) -> None:
+        on = self._conditions(join.on)
+        both = given.plus(on)
+        only_on = _Filter(tuple(on), given.hidden, given.qualified_only)
+        left, right = {
+            "inner": (both, both),
+            "cross": (both, both),
+            "left": (given, only_on),
+            "right": (only_on, given),
+            "full": (_NOTHING, _NOTHING),
+            "semi": (both, only_on),
+            "anti": (given, only_on),
+        }[join.kind]
+        if join.using or join.natural:
+            # A shared column comes from the side that is kept whole; for the other one it is a different value.
+            shared = frozenset(name.lower() for name in join.using)
+            if join.kind == "right":
+                left = _Filter(left.conditions, left.hidden | shared, left.qualified_only or join.natural)
+            else:
+                right = _Filter(right.conditions, right.hidden | shared, right.qualified_only or join.natural)
+        self._relation(join.left, left, leaves)
+        self._relation(join.right, right, leaves)
+
+    def _leaf(self, relation: TableRelation | QueryRelation, given: _Filter, leaves: Sequence[_Leaf]) -> None:
+        leaf = next((leaf for leaf in leaves if leaf.relation is relation), None)
+        conditions: list[Condition] = []
+        renamed = relation.alias is not None and bool(relation.alias.columns)
+        if leaf is not None and not relation.sampled and not renamed:
+            resolver = _Resolver(leaf, leaves, given.hidden, given.qualified_only)
+            found = (weaken(condition, resolver.column) for condition in given.conditions)
+            conditions = [condition for condition in found if condition is not None]
+        if isinstance(relation, QueryRelation):
+            self._query(relation.query, () if relation.lateral else conditions)
+            return
+        cte = self.references.walk.cte_uses.get(id(relation))
+        if cte is None:
+            self._note(relation, conditions)
+        elif self._single_use(id(cte)):
+            self._query(cte.query, () if cte.columns else conditions)
+
+    def _note(self, relation: TableRelation, conditions: list[Condition]) -> None:
+        """A relation that several SELECTs share is read for all of them, and so without conditions."""
+        key = id(relation)
+        if key in self.found or key in self._spoilt:
+            self._spoilt.add(key)
+            self.found.pop(key, None)
+            return
+        self.found[key] = conditions
+
+
+def _without_nested(conditions: list[Condition], leaves: Sequence[_Leaf]) -> list[Condition]:
+    """Without `a.b` that no relation's name explains: `a` may be the alias of a lateral view."""
+
+    def known(column: Column) -> Column | None:
+        lowered = tuple(part.lower() for part in column)
+        return column if len(column) == 1 or any(_width(lowered, leaf) for leaf in leaves) else None
+
+    return [kept for condition in conditions if (kept := weaken(condition, known)) is not None]
+
+
+def _leaves(relations: Sequence[Relation]) -> Iterator[_Leaf]:
+    """Every relation that a column of this FROM clause may come from."""
+    for relation in relations:
+        if isinstance(relation, Join):
+            yield from _leaves([relation.left, relation.right])
+        elif isinstance(relation, TableRelation):
+            alias = relation.alias.name if relation.alias else None
+            yield _Leaf(_qualifiers(relation.name.parts, alias), relation)
+        else:
+            name = relation.alias.name if relation.alias else None
+            yield _Leaf(((name.lower(),),) if name else (), relation)
+            if isinstance(relation, OpaqueRelation) and name is None:
+                yield from _leaves(relation.relations)

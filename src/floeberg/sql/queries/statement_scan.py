@@ -1,0 +1,103 @@
+"""Finds the queries inside a statement whose own grammar we do not read: CREATE … AS of another catalog, scripts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.sql.queries.query_nodes import Query, TableRelation
+from floeberg.sql.queries.query_parser import QueryParser
+from floeberg.sql.queries.scopes import ScopeWalk
+from floeberg.sql.text.cursor import Cursor, UnresolvedIdentifier
+from floeberg.sql.text.lexer import Kind, line_and_column, words
+from floeberg.sql.text.names import display_name
+from floeberg.sql.text.query_starts import QUERY_STARTS, starts_query
+
+# Words after which a query may start in a script or in a statement that takes one.
+_BEFORE_QUERY: Final = words("; ( BEGIN THEN ELSE DO AS LOOP REPEAT RETURN = : DEFAULT IMMEDIATE )")
+_BEFORE_TABLE: Final = words(
+    "INTO OVERWRITE CREATE REPLACE EXTERNAL DROP ALTER TRUNCATE REFRESH CACHE LAZY UNCACHE ANALYZE ON REPAIR DESCRIBE DESC"
+)
+_READS: Final = words("FROM JOIN USING")
+_WRITES: Final = words("INTO UPDATE OVERWRITE")
+_BEFORE_OBJECT: Final = words("CREATE REPLACE EXTERNAL DROP ALTER TRUNCATE")
+_OBJECTS: Final = words("TABLE VIEW NAMESPACE DATABASE SCHEMA")
+
+
+def scan_statement(cursor: Cursor, walk: ScopeWalk) -> None:
+    """Walks every query that stands in the tokens; single names after FROM and JOIN where no query can be read.
+
+    Raises UnsupportedFeature when the statement writes to, or changes, something of ours.
+    """
+    while cursor.token.kind is not Kind.END:
+        query = _query_here(cursor)
+        if query is not None:
+            walk.query(query)
+            continue
+        token = cursor.advance()
+        if _is_target(cursor):
+            _refuse_target(cursor, walk)
+        elif token.upper in _READS and cursor.token.is_name:
+            _single_name(cursor, walk)
+
+
+def _is_target(cursor: Cursor) -> bool:
+    """Whether the word just read stands before the name of what the statement changes."""
+    word = cursor.tokens[cursor.index - 1].upper
+    previous = cursor.tokens[cursor.index - 2].upper if cursor.index > 1 else ""
+    if word == "FROM":
+        return previous == "DELETE"
+    return word in _WRITES or (word in _OBJECTS and previous in _BEFORE_OBJECT)
+
+
+def _query_here(cursor: Cursor) -> Query | None:
+    at = cursor.index
+    word = cursor.token.upper
+    previous = cursor.tokens[at - 1].upper if at else ";"
+    possible = (
+        word == "SELECT"
+        or (word == "(" and starts_query(cursor, at))
+        or (word in QUERY_STARTS and previous in _BEFORE_QUERY)
+        or (word == "TABLE" and previous not in _BEFORE_TABLE and cursor.peek().is_name)
+        or (word == "WITH" and cursor.peek().is_name and cursor.peek(2).upper in ("AS", "("))
+    )
+    if not possible:
+        return None
+    try:
+        return QueryParser(cursor).query()
+    except UnresolvedIdentifier:
+        raise
+    except InvalidInput:
+        cursor.index = at
+        return None
+
+
+def _refuse_target(cursor: Cursor, walk: ScopeWalk) -> None:
+    at = cursor.index
+    cursor.accept("TABLE")
+    for optional in (("IF", "NOT", "EXISTS"), ("IF", "EXISTS")):
+        cursor.accept(*optional)
+    if not cursor.token.is_name:
+        cursor.index = at
+        return
+    name = cursor.multipart()
+    if walk.names.table(name.parts) is None:
+        return
+    where = line_and_column(cursor.sql, name.start)
+    raise UnsupportedFeature(
+        f"{display_name(name.parts)} ({where}): a statement inside a script or another statement cannot change it; "
+        "run that statement by itself with spark.sql",
+        table=display_name(name.parts),
+        position=name.start,
+    )
+
+
+def _single_name(cursor: Cursor, walk: ScopeWalk) -> None:
+    """A table by its name alone. A name of one part may be a common table expression, and stays."""
+    at = cursor.index
+    relation = QueryParser(cursor).table_without_alias()
+    if cursor.at("(") or not isinstance(relation, TableRelation) or len(relation.name.parts) < 2:
+        cursor.index = max(at + 1, cursor.index)
+        return
+    relation.alias = QueryParser(cursor).alias()
+    walk.single(relation)

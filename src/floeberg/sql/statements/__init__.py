@@ -1,0 +1,1 @@
+"""Statements as data, and the grammar that reads them."""

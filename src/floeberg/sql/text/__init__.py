@@ -1,0 +1,1 @@
+"""Tokens, names and literals."""
