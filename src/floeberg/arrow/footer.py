@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import fastavro
 import pyarrow.orc as orc
 
-from floeberg.arrow.file_schema import file_fields
+from floeberg.arrow.file_schema import FileField, file_fields
 from floeberg.arrow.io import open_source, reading
+from floeberg.arrow.projection import Projection, Resolver
+from floeberg.arrow.read_avro import avro_fields
+from floeberg.arrow.read_orc import OrcResolver, orc_fields
 from floeberg.arrow.read_parquet import open_parquet
 from floeberg.arrow.resolve_ids import resolve_ids
 from floeberg.arrow.row_groups import row_group_as_data_file
 from floeberg.effects.protocols import Store
-from floeberg.errors import UnsupportedFeature
+from floeberg.errors import DataFileCorrupt, UnsupportedFeature
 from floeberg.spec.data_file import DataFile, FileFormat
 from floeberg.spec.name_mapping import NameMapping
 from floeberg.spec.schema import Schema
@@ -52,8 +56,13 @@ def read_footer(
             return _parquet(store, file.file_path, schema, name_mapping, table_schema)
         case FileFormat.ORC:
             with reading(file.file_path):
-                return Footer(record_count=orc.ORCFile(open_source(store, file.file_path)).nrows)
+                opened = orc.ORCFile(open_source(store, file.file_path))
+                fields = orc_fields(opened, schema, location=file.file_path, name_mapping=name_mapping)
+                _note_leniencies(fields, table_schema, file.file_path, OrcResolver)
+                return Footer(record_count=opened.nrows)
         case FileFormat.AVRO:
+            fields = avro_fields(store, file.file_path, schema, name_mapping=name_mapping)
+            _note_leniencies(fields, table_schema, file.file_path, Resolver)
             data = store.read(file.file_path)
             with reading(file.file_path):
                 return Footer(record_count=sum(block.num_records for block in fastavro.block_reader(io.BytesIO(data))))
@@ -71,6 +80,7 @@ def _parquet(
             name_mapping=name_mapping,
             by_position=table_schema,
         )
+        _note_leniencies(fields, table_schema, location, Resolver)
         primitive = [i for i, column in schema.by_id.items() if column.type.is_primitive]
         groups = [
             row_group_as_data_file(file.metadata.row_group(number), fields, schema, primitive)
@@ -86,6 +96,16 @@ def _parquet(
         least=_of_all([_values(group.lower_bounds, value) for group in groups], min),
         greatest=_of_all([_values(group.upper_bounds, value) for group in groups], max),
     )
+
+
+def _note_leniencies(
+    fields: Sequence[FileField], schema: Schema | None, location: str, resolver: type[Resolver]
+) -> None:
+    """Looks for the columns of a data file as a reader does, to say what is tolerated. Those that it could not read are not
+    for the footer to report: they may be of an older schema."""
+    for column in () if schema is None else schema.fields:
+        with suppress(DataFileCorrupt):
+            Projection(fields, Schema(column), location=location, resolver=resolver)
 
 
 def _values(bounds: Mapping[int, bytes] | None, value: Callable[[int, bytes], Any]) -> dict[int, Any]:

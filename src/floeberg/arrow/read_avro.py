@@ -79,13 +79,7 @@ def read_avro(
     with reading(location):
         header = _Header(source, location)
         record = _Converter(location).record(header.schema)
-        fields = resolve_ids(
-            file_fields(record.type, location=location),
-            location=location,
-            name_mapping=name_mapping,
-            by_name=schema,
-            map_partly=True,
-        )
+        fields = _fields(record, schema, location=location, name_mapping=name_mapping)
     targets = [field for field in schema.fields if not isinstance(field.type, UnknownType)]
     found = [find_child(fields, target) for target in targets]
     read = tuple(field for field in fields if any(field is other for other in found))
@@ -96,6 +90,27 @@ def read_avro(
             batch = _batch(rows, read, record.type)
         yield FileBatch(position, projection.apply(batch))
         position += len(rows)
+
+
+def _fields(
+    record: _Record, schema: Schema, *, location: str, name_mapping: NameMapping | None
+) -> tuple[FileField, ...]:
+    return resolve_ids(
+        file_fields(record.type, location=location),
+        location=location,
+        name_mapping=name_mapping,
+        by_name=schema,
+        map_partly=True,
+    )
+
+
+def avro_fields(
+    store: Store, location: str, schema: Schema, *, name_mapping: NameMapping | None
+) -> tuple[FileField, ...]:
+    """The columns of an Avro file with ids. Raises DataFileCorrupt, FileNotFound."""
+    with reading(location):
+        header = _Header(open_source(store, location), location)
+        return _fields(_Converter(location).record(header.schema), schema, location=location, name_mapping=name_mapping)
 
 
 def _chunks(header: _Header, plain: Any, batch_rows: int, location: str) -> Iterator[list[dict[str, Any]]]:

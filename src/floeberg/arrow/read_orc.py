@@ -30,7 +30,7 @@ from floeberg.spec.types import (
 )
 
 
-class _OrcResolver(Resolver):
+class OrcResolver(Resolver):
     """What differs in ORC: times are longs, timestamps nanoseconds, fixed values binary of any length."""
 
     def converter(self, source: pa.DataType, target: IcebergType) -> Convert | None:
@@ -65,19 +65,24 @@ def read_orc(
         return
     with reading(location):
         file = orc.ORCFile(open_source(store, location, size_bytes=size_bytes))
-        fields = resolve_ids(
-            file_fields(file.schema, location=location, id_key=ORC_ID_KEY),
-            location=location,
-            name_mapping=name_mapping,
-            by_name=schema,
-        )
+        fields = orc_fields(file, schema, location=location, name_mapping=name_mapping)
     read = _columns(fields, schema)
-    projection = Projection(read, schema, location=location, constants=constants, resolver=_OrcResolver)
+    projection = Projection(read, schema, location=location, constants=constants, resolver=OrcResolver)
     position = 0
     for stripe in range(file.nstripes):
         for batch in _stripe(file, stripe, read, location).to_batches(max_chunksize=batch_rows):
             yield FileBatch(position, projection.apply(batch))
             position += batch.num_rows
+
+
+def orc_fields(file: Any, schema: Schema, *, location: str, name_mapping: NameMapping | None) -> tuple[FileField, ...]:
+    """The columns of an ORC file with ids. Raises DataFileCorrupt."""
+    return resolve_ids(
+        file_fields(file.schema, location=location, id_key=ORC_ID_KEY),
+        location=location,
+        name_mapping=name_mapping,
+        by_name=schema,
+    )
 
 
 _ORC_MAGIC = b"ORC"

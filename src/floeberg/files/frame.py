@@ -87,25 +87,20 @@ def decode_manifest(
         tolerate(leniency, location, message)
     if layout.with_lengths is None:
         return decoded(layout.plan)
-    records, body = next(iter(read_block_groups(data, header, limits, at_once=1)))
-    can_be_plain, can_have_lengths = is_plausible(body, records, layout), has_lengths(body, records, layout)
-    if can_have_lengths:
+    first, body = next(iter(read_block_groups(data, header, limits, at_once=1)))
+    can_be_plain = is_plausible(body, first, layout)
+    if has_lengths(body, first, layout) or not can_be_plain:
         try:
             frame = decoded(layout.with_lengths)
         except ManifestCorrupt:
-            if not can_be_plain:
-                raise
-        else:
-            # The Java library writes a length before each. Bytes that can be read both ways are rare: there the counts of
-            # rows in the manifest list decide.
-            if not can_be_plain or listed is None or _has_rows(frame, listed):
-                if frame.height:
-                    tolerate(
-                        Leniency.FIXED_WITH_LENGTH,
-                        location,
-                        "has a length before each partition value of Avro's fixed type",
-                    )
-                return frame
+            return decoded(layout.plan)
+        # The Java library writes a length before each. Bytes that can be read both ways are rare: there the counts of rows
+        # in the manifest list decide.
+        if not can_be_plain or listed is None or _has_rows(frame, listed):
+            tolerate(
+                Leniency.FIXED_WITH_LENGTH, location, "has a length before each partition value of Avro's fixed type"
+            )
+            return frame
     return decoded(layout.plan)
 
 

@@ -160,17 +160,18 @@ def is_plausible(body: bytes | bytearray, records: int, layout: ManifestLayout, 
 
 def has_lengths(body: bytes | bytearray, records: int, layout: ManifestLayout) -> bool:
     """Whether the first records are entries with a length before each partition value of Avro's fixed type: then each
-    has the length that its type says."""
+    has the length that its type says. Without any such value nothing says so."""
     if layout.with_lengths is None or not is_plausible(body, records, layout, layout.with_lengths):
         return False
     sizes = {place: one.type.size for place, one in enumerate(layout.partition) if one.type != _with_length(one.type)}
+    lengths: set[tuple[int, int]] = set()
     for record in first_records(body, records, layout.with_lengths) or ():
         for place, size in sizes.items():
             whole = record.get("partition")
             value = whole.get(f"f{place}") if isinstance(whole, dict) else record.get(f"partition.{place}")
-            if isinstance(value, bytes) and len(value) != size:
-                return False
-    return True
+            if isinstance(value, bytes):
+                lengths.add((len(value), size))
+    return bool(lengths) and all(found == size for found, size in lengths)
 
 
 def _is_entry(record: Mapping[str, Any], layout: ManifestLayout) -> bool:
