@@ -109,7 +109,7 @@ def first_records(body: bytes | bytearray, records: int, plan: DecodePlan) -> li
     found: list[dict[str, object]] = []
     try:
         for _ in range(min(records, _FIRST_RECORDS)):
-            row: dict[str, object] = fastavro.schemaless_reader(stream, schema)  # type: ignore[assignment]
+            row: dict[str, object] = fastavro.schemaless_reader(stream, schema)
             found.append({plan.codes[code]: value for code, value in row.items()})
     except FASTAVRO_ERRORS:
         return found or None if len(body) > _FIRST_BYTES else None

@@ -155,8 +155,8 @@ class _Parser:
         else:
             item = self.parse(schema.get("items"), depth=depth + 1, enclosing=enclosing)
             if schema.get("logicalType") == "map" and item.kind == "record" and len(item.fields) == 2:
-                key, value = item.fields  # by place, whatever the writer calls them
-                item = replace(item, fields=(replace(key, name="key"), replace(value, name="value")))
+                first, second = item.fields  # by place, whatever the writer calls them
+                item = replace(item, fields=(replace(first, name="key"), replace(second, name="value")))
         if item.is_empty:
             raise ManifestCorrupt("the Avro schema has an array whose items take no bytes")
         return WireType(kind="array", item=item)
