@@ -9,15 +9,15 @@ import pytest
 
 from floeberg.api.catalog import open_table
 from floeberg.api.table import Table
-from floeberg.errors import DataFileCorrupt, FloebergError, PuffinCorrupt, UnsupportedFeature
+from floeberg.errors import FloebergError, PuffinCorrupt, UnsupportedFeature
 from golden_files import SHARED
 
 REFUSED: dict[str, tuple[type[FloebergError], str]] = {
     "impala/iceberg_with_key_metadata": (UnsupportedFeature, "encrypted"),
     "duckdb-iceberg/legacy_bare_deletion_vector": (PuffinCorrupt, "not in a Puffin file"),
-    "impala/iceberg_migrated_complex_test": (DataFileCorrupt, "Null cannot be applied"),  # pyarrow cannot open it
 }
-WITHOUT_IDS = ("impala/airports_parquet", "dremio/internal_metadata_inconsistent_partitions")
+WITHOUT_IDS = ("dremio/internal_metadata_inconsistent_partitions",)
+"""Files without field ids whose columns are not at the positions of the table's."""
 
 
 def entries() -> list[dict[str, Any]]:

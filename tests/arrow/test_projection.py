@@ -211,14 +211,6 @@ def test_duplicate_ids_are_corrupt() -> None:
         read(store, file, Schema(NestedField(1, "a", INT)))
 
 
-def test_a_column_without_an_id_beside_others_that_have_one_is_corrupt_when_asked_for() -> None:
-    fields = [pa.field("a", pa.int32(), metadata=_id(1)), pa.field("b", pa.int32())]
-    store, file = put_parquet(pa.table([[1], [2]], schema=pa.schema(fields)))
-    assert read(store, file, Schema(NestedField(1, "a", INT))) == [{"a": 1}]
-    with pytest.raises(DataFileCorrupt, match="column 'b' has no field id"):
-        read(store, file, Schema(NestedField(2, "b", INT)))
-
-
 def test_a_file_without_ids_needs_a_name_mapping() -> None:
     store, file = put_parquet(pa.table({"a": [1], "b": ["x"]}))
     schema = Schema(NestedField(1, "renamed", LONG), NestedField(2, "b", STRING))
@@ -245,13 +237,6 @@ def test_name_mappings_reach_into_structs_lists_and_maps() -> None:
     store, file = put_parquet(pa.Table.from_pylist(rows, schema=arrow))
     found = read(store, file, schema, name_mapping=create_name_mapping(schema))
     assert found == [{"s": {"x": 1}, "l": [{"y": 3}], "m": [("k", {"z": 4})]}]
-
-
-def test_another_element_id_than_the_schema_s_is_corrupt() -> None:
-    fields = [pa.field("l", pa.list_(pa.field("element", pa.int64(), metadata=_id(500))), metadata=_id(1))]
-    store, file = put_parquet(pa.table([[[1]]], schema=pa.schema(fields)))
-    with pytest.raises(DataFileCorrupt, match="element of 'l' has field id 500 in the file and 13 in the schema"):
-        read(store, file, Schema(NestedField(1, "l", ListType(13, LONG))))
 
 
 def test_only_the_leaves_asked_for_are_read() -> None:

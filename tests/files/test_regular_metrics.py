@@ -77,7 +77,7 @@ def _takes(data: bytes, field_ids: Sequence[int]) -> bool:
     """Whether the maps are read as maps that lie alike."""
     header = read_header(data)
     records, body = read_blocks(data, header)
-    plan = frame_module._layout_of(header, frame_module.DEFAULT_LIMITS).plan
+    plan = frame_module.layout_of(header, frame_module.DEFAULT_LIMITS).plan
     return regular_metrics.decode_regular(body, records, plan, select=["file_path"], metrics_of=field_ids) is not None
 
 

@@ -19,6 +19,7 @@ from floeberg.arrow.open_file import read_file
 from floeberg.arrow.partition import column_by_id
 from floeberg.arrow.row_groups import row_group_filter
 from floeberg.arrow.types import arrow_schema
+from floeberg.effects.leniencies import Leniency, tolerate
 from floeberg.effects.protocols import Store
 from floeberg.errors import DataFileCorrupt, InvalidInput, ManifestCorrupt, PuffinCorrupt
 from floeberg.expr.nodes import BoundPredicate, BoundReference, Op
@@ -162,9 +163,7 @@ class DeleteLoader:
         key = ("positions", file.file_path, self._path_key is _same, alone)
 
         def load() -> dict[str, BitMap64]:
-            raw = read_position_deletes(
-                *self._place(file), data_file_path=alone, ignore_null_paths=self._path_key is not _same
-            )
+            raw = read_position_deletes(*self._place(file), data_file_path=alone)
             merged: dict[str, BitMap64] = {}
             for path, positions in raw.items():
                 own = self._path_key(path)
@@ -212,20 +211,23 @@ def read_deletion_vector(store: Store, file: DataFile) -> BitMap64:
         raise PuffinCorrupt(f"{file.file_path}: {error}", location=file.file_path) from error
 
 
-def read_position_deletes(
-    store: Store, file: DataFile, *, data_file_path: str | None = None, ignore_null_paths: bool = False
-) -> dict[str, BitMap64]:
+def read_position_deletes(store: Store, file: DataFile, *, data_file_path: str | None = None) -> dict[str, BitMap64]:
     """The deleted positions by data file; of one data file, when it is named. The old `row` column is not read. A row
-    without a path is corrupt, unless such rows are to be ignored (they name no file)."""
+    without a path names no file and is ignored. Raises DataFileCorrupt for a path without a position."""
     positions: dict[str, list[npt.NDArray[np.int64]]] = {}
     skip = None if data_file_path is None else row_group_filter(_path_is(data_file_path), POSITION_DELETE_SCHEMA)
     for found in read_file(store, file, POSITION_DELETE_SCHEMA, row_group_filter=skip):
         batch = found.batch
-        if ignore_null_paths and batch.column(0).null_count:
+        if nulls := batch.column(0).null_count:
+            tolerate(
+                Leniency.NULL_DELETE_PATH,
+                file.file_path,
+                f"has {nulls} position deletes without a path; they are ignored",
+            )
             batch = batch.filter(batch.column(0).is_valid())
         paths, numbers = batch.column(0), batch.column(1)
-        if paths.null_count or numbers.null_count:
-            raise DataFileCorrupt(f"{file.file_path}: a position delete without a path or position")
+        if numbers.null_count:
+            raise DataFileCorrupt(f"{file.file_path}: a position delete without a position")
         for path, rows in _by_path(paths, numbers.to_numpy(zero_copy_only=False)):
             if data_file_path is None or path == data_file_path:
                 positions.setdefault(path, []).append(rows)

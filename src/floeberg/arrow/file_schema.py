@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from floeberg.arrow.types import FIELD_ID_KEY, child_fields, field_id_of, storage_type
 from floeberg.errors import DataFileCorrupt, InvalidInput
-from floeberg.spec.name_mapping import MappedField, NameMapping
 from floeberg.spec.schema import MAX_SCHEMA_DEPTH
 from floeberg.spec.types import ListType, MapType, NestedField, StructType, UnknownType, VariantType
 
@@ -45,7 +44,7 @@ def file_fields(schema: Iterable[pa.Field], *, location: str, id_key: bytes = FI
     builder = _Builder(location, id_key)
     fields = builder.build(list(schema), depth=0)
     seen: dict[int, str] = {}
-    for field in walk(fields):
+    for field in _found_by_id(fields):
         if field.field_id is None:
             continue
         if field.field_id in seen:
@@ -56,6 +55,16 @@ def file_fields(schema: Iterable[pa.Field], *, location: str, id_key: bytes = FI
             )
         seen[field.field_id] = field.name
     return fields
+
+
+def _found_by_id(fields: Iterable[FileField]) -> Iterator[FileField]:
+    """The columns and the members of structs: elements, keys and values are found without their ids."""
+    for field in fields:
+        yield field
+        if field.is_struct:
+            yield from _found_by_id(field.children)
+        else:
+            yield from (inner for child in field.children for inner in _found_by_id((child,)) if inner is not child)
 
 
 class _Builder:
@@ -98,90 +107,37 @@ def has_ids(fields: Iterable[FileField]) -> bool:
     return any(field.field_id is not None for field in walk(fields))
 
 
-def resolve_ids(
-    fields: tuple[FileField, ...], *, location: str, name_mapping: NameMapping | None
-) -> tuple[FileField, ...]:
-    """The columns with ids: the file's own, or those that the table's name mapping gives to a file without any.
-
-    https://iceberg.apache.org/spec/#column-projection. Raises DataFileCorrupt when the file has no ids and the table no
-    mapping: names and positions say nothing reliable after a rename or a drop.
-    """
-    if has_ids(fields) or not fields:
-        return fields
-    if name_mapping is None:
-        raise DataFileCorrupt(
-            f"{location} has no field ids, and the table has no name mapping to find its columns "
-            f"({', '.join(repr(field.name) for field in fields[:10])}); set the table property "
-            "schema.name-mapping.default",
-            location=location,
-        )
-    return tuple(_mapped(field, name_mapping.fields) for field in fields)
+def find_child(fields: Sequence[FileField], target: NestedField) -> FileField | None:
+    """The field of a struct (or of the file) that has the target's id. A column without an id is not the target's,
+    whatever its name."""
+    return next((field for field in fields if field.field_id == target.field_id), None)
 
 
-def _mapped(field: FileField, mappings: Sequence[MappedField]) -> FileField:
-    found = next((mapping for mapping in mappings if field.name in mapping.names), None)
-    below = found.fields if found is not None else ()
-    names = _child_names(field)
-    children = tuple(
-        replace(_mapped(replace(child, name=name), below), name=child.name)
-        for child, name in zip(field.children, names, strict=True)
-    )
-    return replace(field, field_id=None if found is None else found.field_id, children=children)
-
-
-def _child_names(field: FileField) -> list[str]:
-    """The names that mappings use: lists and maps have fixed ones, whatever the file calls them."""
-    if field.is_struct:
-        return [child.name for child in field.children]
-    if field.is_map:
-        return ["key", "value"]
-    return ["element"] * len(field.children)
-
-
-def find_child(fields: Sequence[FileField], target: NestedField, *, location: str, path: str = "") -> FileField | None:
-    """The field of a struct (or of the file) that has the target's id.
-
-    Raises DataFileCorrupt when it is not there but a column of its name without an id is, beside others that have one.
-    """
-    for field in fields:
-        if field.field_id == target.field_id:
-            return field
-    if any(field.field_id is None and field.name == target.name for field in fields) and has_ids(fields):
-        raise DataFileCorrupt(
-            f"{location}: column {path}{target.name!r} has no field id while other columns have one; "
-            "rewrite the file with ids for all of its columns",
-            location=location,
-        )
-    return None
-
-
-def select_leaves(
-    fields: Sequence[FileField], targets: Iterable[NestedField], *, location: str, path: str = ""
-) -> set[int]:
+def select_leaves(fields: Sequence[FileField], targets: Iterable[NestedField]) -> set[int]:
     """The ordinals of the primitive columns to read for the target fields; at least one of each struct, list and map
     that is asked for, since its nulls and lengths are nowhere else."""
     leaves: set[int] = set()
     for target in targets:
         if isinstance(target.type, UnknownType):
             continue
-        field = find_child(fields, target, location=location, path=path)
+        field = find_child(fields, target)
         if field is not None:
-            leaves |= _leaves_of(field, target, location=location, path=f"{path}{target.name}.")
+            leaves |= _leaves_of(field, target)
     return leaves
 
 
-def _leaves_of(field: FileField, target: NestedField, *, location: str, path: str) -> set[int]:
+def _leaves_of(field: FileField, target: NestedField) -> set[int]:
     kind = target.type
     if isinstance(kind, VariantType) or not field.children:
         return set(field.leaves)
     if isinstance(kind, StructType) and field.is_struct:
-        below = select_leaves(field.children, kind.members, location=location, path=path)
+        below = select_leaves(field.children, kind.members)
         return below or {field.leaves[0]}
     if isinstance(kind, MapType) and field.is_map:
         key, value = field.children
-        return set(key.leaves) | _leaves_of(value, kind.value, location=location, path=path)
+        return set(key.leaves) | _leaves_of(value, kind.value)
     if isinstance(kind, ListType) and len(field.children) == 1:
-        return _leaves_of(field.children[0], kind.element, location=location, path=path)
+        return _leaves_of(field.children[0], kind.element)
     return set(field.leaves)
 
 

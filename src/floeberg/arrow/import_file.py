@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from floeberg.arrow.file_schema import FileField, file_fields, has_ids, resolve_ids, walk
+from floeberg.arrow.file_schema import FileField, file_fields, has_ids, walk
 from floeberg.arrow.io import reading
 from floeberg.arrow.metrics import MetricsCollector, lower_bound, upper_bound
 from floeberg.arrow.metrics_config import MetricsConfig, ModeKind, measured_paths
 from floeberg.arrow.open_file import read_file
 from floeberg.arrow.projection import Projection
 from floeberg.arrow.read_parquet import open_parquet, row_group_offset
+from floeberg.arrow.resolve_ids import resolve_ids
 from floeberg.arrow.row_groups import chunk_statistics, find_leaf
 from floeberg.effects.protocols import Store
 from floeberg.errors import DataFileCorrupt

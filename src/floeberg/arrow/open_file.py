@@ -35,6 +35,7 @@ def read_file(
     schema: Schema,
     *,
     name_mapping: NameMapping | None = None,
+    table_schema: Schema | None = None,
     constants: Mapping[int, object] | None = None,
     row_group_filter: RowGroupFilter | None = None,
     byte_range: tuple[int, int] | None = None,
@@ -42,7 +43,8 @@ def read_file(
     location: str | None = None,
 ) -> Iterator[FileBatch]:
     """The rows of a file in its order, projected to a schema, each batch with the position of its first row. `location`
-    is where it lies, when that is another place than the manifest says (a table that was moved).
+    is where it lies, when that is another place than the manifest says (a table that was moved). `table_schema` is the whole
+    one, by whose positions the columns of a Parquet file without field ids are found when there is no name mapping.
 
     Raises UnsupportedFeature for an encrypted file before a byte of it is read, DataFileCorrupt, FileNotFound.
     """
@@ -61,6 +63,7 @@ def read_file(
                 schema,
                 size_bytes=size_bytes,
                 name_mapping=name_mapping,
+                table_schema=table_schema,
                 constants=constants,
                 row_group_filter=row_group_filter,
                 byte_range=byte_range,

@@ -15,6 +15,7 @@ from floeberg.arrow.file_schema import FileField, find_child
 from floeberg.arrow.physical import default_of, repeat
 from floeberg.arrow.types import arrow_field, arrow_schema, arrow_type, is_list
 from floeberg.arrow.variant import assemble_variants
+from floeberg.effects.leniencies import Leniency, tolerate
 from floeberg.errors import DataFileCorrupt, FloebergError
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import (
@@ -117,7 +118,7 @@ class Resolver:
         """The file's field for a target; an unknown column is never read, whatever lies there."""
         if isinstance(target.type, UnknownType):
             return None
-        return find_child(fields, target, location=self._location, path=path)
+        return find_child(fields, target)
 
     def default(self, target: NestedField, *, path: str) -> object:
         """The value of a column that is not there."""
@@ -189,13 +190,12 @@ class Resolver:
         return convert
 
     def _child(self, field: FileField, target: NestedField, *, path: str) -> Convert | None:
-        """The child of a list or map: there is but one, so one without an id is it; another id is another field."""
+        """The child of a list or map: there is but one, so whatever its id it is the target's."""
         if field.field_id is not None and field.field_id != target.field_id:
-            raise DataFileCorrupt(
-                f"{self._location}: {target.name} of {path!r} has field id {field.field_id} in the file and "
-                f"{target.field_id} in the schema",
-                location=self._location,
-                column=path,
+            tolerate(
+                Leniency.OTHER_ELEMENT_ID,
+                self._location,
+                f"{target.name} of {path!r} has field id {field.field_id} in the file and {target.field_id} in the schema",
             )
         return self.convert(field, target.type, path=f"{path}.{target.name}")
 

@@ -87,6 +87,7 @@ def read_data_file(
         file.data_file,
         reader.read_schema,
         name_mapping=name_mapping,
+        table_schema=table_schema,
         constants=identity_constants(file.data_file, file.spec),
         row_group_filter=row_group_filter(residual, table_schema),
         byte_range=file.byte_range,

@@ -15,10 +15,11 @@ from typing import Any, Final
 import fastavro
 import pyarrow as pa
 
-from floeberg.arrow.file_schema import FileField, file_fields, find_child, resolve_ids
+from floeberg.arrow.file_schema import FileField, file_fields, find_child
 from floeberg.arrow.io import open_source, reading
 from floeberg.arrow.projection import Projection
 from floeberg.arrow.read_parquet import DEFAULT_BATCH_ROWS, FileBatch
+from floeberg.arrow.resolve_ids import resolve_ids
 from floeberg.arrow.types import FIELD_ID_KEY
 from floeberg.effects.protocols import Store
 from floeberg.errors import DataFileCorrupt
@@ -78,9 +79,9 @@ def read_avro(
     with reading(location):
         header = _Header(source, location)
         record = _Converter(location).record(header.schema)
-        fields = resolve_ids(file_fields(record.type, location=location), location=location, name_mapping=name_mapping)
+        fields = _fields(record, schema, location=location, name_mapping=name_mapping)
     targets = [field for field in schema.fields if not isinstance(field.type, UnknownType)]
-    found = [find_child(fields, target, location=location) for target in targets]
+    found = [find_child(fields, target) for target in targets]
     read = tuple(field for field in fields if any(field is other for other in found))
     projection = Projection(read, schema, location=location, constants=constants)
     position = 0
@@ -89,6 +90,27 @@ def read_avro(
             batch = _batch(rows, read, record.type)
         yield FileBatch(position, projection.apply(batch))
         position += len(rows)
+
+
+def _fields(
+    record: _Record, schema: Schema, *, location: str, name_mapping: NameMapping | None
+) -> tuple[FileField, ...]:
+    return resolve_ids(
+        file_fields(record.type, location=location),
+        location=location,
+        name_mapping=name_mapping,
+        by_name=schema,
+        map_partly=True,
+    )
+
+
+def avro_fields(
+    store: Store, location: str, schema: Schema, *, name_mapping: NameMapping | None
+) -> tuple[FileField, ...]:
+    """The columns of an Avro file with ids. Raises DataFileCorrupt, FileNotFound."""
+    with reading(location):
+        header = _Header(open_source(store, location), location)
+        return _fields(_Converter(location).record(header.schema), schema, location=location, name_mapping=name_mapping)
 
 
 def _chunks(header: _Header, plain: Any, batch_rows: int, location: str) -> Iterator[list[dict[str, Any]]]:

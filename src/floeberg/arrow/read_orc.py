@@ -10,10 +10,11 @@ import pyarrow as pa
 from pyarrow import orc
 
 from floeberg.arrow.conversion import Convert, converter_for, truncate_to_us
-from floeberg.arrow.file_schema import ORC_ID_KEY, FileField, file_fields, find_child, resolve_ids
+from floeberg.arrow.file_schema import ORC_ID_KEY, FileField, file_fields, find_child
 from floeberg.arrow.io import open_source, reading
 from floeberg.arrow.projection import Projection, Resolver
 from floeberg.arrow.read_parquet import DEFAULT_BATCH_ROWS, FileBatch
+from floeberg.arrow.resolve_ids import resolve_ids
 from floeberg.effects.protocols import Store
 from floeberg.errors import DataFileCorrupt
 from floeberg.spec.name_mapping import NameMapping
@@ -29,7 +30,7 @@ from floeberg.spec.types import (
 )
 
 
-class _OrcResolver(Resolver):
+class OrcResolver(Resolver):
     """What differs in ORC: times are longs, timestamps nanoseconds, fixed values binary of any length."""
 
     def converter(self, source: pa.DataType, target: IcebergType) -> Convert | None:
@@ -64,11 +65,9 @@ def read_orc(
         return
     with reading(location):
         file = orc.ORCFile(open_source(store, location, size_bytes=size_bytes))
-        fields = resolve_ids(
-            file_fields(file.schema, location=location, id_key=ORC_ID_KEY), location=location, name_mapping=name_mapping
-        )
-    read = _columns(fields, schema, location=location)
-    projection = Projection(read, schema, location=location, constants=constants, resolver=_OrcResolver)
+        fields = orc_fields(file, schema, location=location, name_mapping=name_mapping)
+    read = _columns(fields, schema)
+    projection = Projection(read, schema, location=location, constants=constants, resolver=OrcResolver)
     position = 0
     for stripe in range(file.nstripes):
         for batch in _stripe(file, stripe, read, location).to_batches(max_chunksize=batch_rows):
@@ -76,13 +75,23 @@ def read_orc(
             position += batch.num_rows
 
 
+def orc_fields(file: Any, schema: Schema, *, location: str, name_mapping: NameMapping | None) -> tuple[FileField, ...]:
+    """The columns of an ORC file with ids. Raises DataFileCorrupt."""
+    return resolve_ids(
+        file_fields(file.schema, location=location, id_key=ORC_ID_KEY),
+        location=location,
+        name_mapping=name_mapping,
+        by_name=schema,
+    )
+
+
 _ORC_MAGIC = b"ORC"
 
 
-def _columns(fields: tuple[FileField, ...], schema: Schema, *, location: str) -> tuple[FileField, ...]:
+def _columns(fields: tuple[FileField, ...], schema: Schema) -> tuple[FileField, ...]:
     """The top-level columns to read: ORC's reader prunes no deeper by ordinal. One at least, for the row count."""
     wanted: list[NestedField] = [field for field in schema.fields if not isinstance(field.type, UnknownType)]
-    found = [find_child(fields, target, location=location) for target in wanted]
+    found = [find_child(fields, target) for target in wanted]
     kept = tuple(field for field in fields if any(field is other for other in found))
     return kept or tuple(replace(field) for field in fields[:1])
 

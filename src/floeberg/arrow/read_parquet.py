@@ -10,9 +10,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from floeberg.arrow.file_schema import FileField, file_fields, keep_leaves, resolve_ids, select_leaves
+from floeberg.arrow.file_schema import FileField, file_fields, has_ids, keep_leaves, select_leaves
 from floeberg.arrow.io import open_source, reading
+from floeberg.arrow.parquet_footer import MendedFile, is_group_annotation
 from floeberg.arrow.projection import Projection
+from floeberg.arrow.resolve_ids import resolve_ids
+from floeberg.effects.leniencies import Leniency, tolerate
 from floeberg.effects.protocols import Store
 from floeberg.errors import DataFileCorrupt, UnsupportedFeature
 from floeberg.spec.name_mapping import NameMapping
@@ -46,22 +49,33 @@ def open_parquet(
 ) -> Any:
     """The file, its footer read. Raises FileNotFound, DataFileCorrupt, and UnsupportedFeature when it is encrypted."""
     source = open_source(store, location, size_bytes=size_bytes)
+
+    def opened(source: Any) -> Any:
+        return pq.ParquetFile(
+            source,
+            pre_buffer=not isinstance(source, pa.MemoryMappedFile),
+            coerce_int96_timestamp_unit="ns" if wants_ns else "us",
+            schema_depth_limit=4 * MAX_SCHEMA_DEPTH,
+            arrow_extensions_enabled=False,
+            page_checksum_verification=verify_checksums,
+        )
+
     with reading(location):
         try:
-            return pq.ParquetFile(
-                source,
-                pre_buffer=not isinstance(source, pa.MemoryMappedFile),
-                coerce_int96_timestamp_unit="ns" if wants_ns else "us",
-                schema_depth_limit=4 * MAX_SCHEMA_DEPTH,
-                arrow_extensions_enabled=False,
-                page_checksum_verification=verify_checksums,
-            )
-        except OSError as error:
+            return opened(source)
+        except (OSError, pa.ArrowException) as error:
             if "encrypted" in str(error):
                 raise UnsupportedFeature(
                     f"{location} is encrypted; encrypted tables are not supported", location=location
                 ) from error
-            raise
+            if not is_group_annotation(error):
+                raise
+            tolerate(
+                Leniency.LOGICAL_TYPE_OF_GROUP,
+                location,
+                "annotates a group with a logical type that only columns may have; the annotation is ignored",
+            )
+            return opened(pa.PythonFile(MendedFile(source), mode="r"))
 
 
 def read_parquet(
@@ -71,6 +85,7 @@ def read_parquet(
     *,
     size_bytes: int | None = None,
     name_mapping: NameMapping | None = None,
+    table_schema: Schema | None = None,
     constants: Mapping[int, object] | None = None,
     row_group_filter: RowGroupFilter | None = None,
     byte_range: tuple[int, int] | None = None,
@@ -80,17 +95,20 @@ def read_parquet(
 ) -> Iterator[FileBatch]:
     """The rows of a file in its order, projected to a schema.
 
+    `table_schema` is the whole one, by whose positions the columns of a file without ids are found.
     `byte_range` (offset, length) selects the row groups that begin in it: splits of a file partition its rows.
     Raises DataFileCorrupt for bytes that are not what they should be, and for columns that cannot be read as asked.
     """
     wants_ns = any(isinstance(f.type, (TimestampNsType, TimestamptzNsType)) for f, _ in walk_fields(schema.fields))
     file = open_parquet(store, location, size_bytes=size_bytes, wants_ns=wants_ns, verify_checksums=verify_checksums)
     with reading(location):
-        all_fields = resolve_ids(
-            file_fields(file.schema_arrow, location=location), location=location, name_mapping=name_mapping
-        )
-    leaves = select_leaves(all_fields, schema.fields, location=location)
-    projection = Projection(keep_leaves(all_fields, leaves), schema, location=location, constants=constants or {})
+        own_fields = file_fields(file.schema_arrow, location=location)
+        by_position = name_mapping is None and not has_ids(own_fields)
+        all_fields = resolve_ids(own_fields, location=location, name_mapping=name_mapping, by_position=table_schema)
+    leaves = select_leaves(all_fields, schema.fields)
+    projection = _projection(
+        keep_leaves(all_fields, leaves), schema, location, constants or {}, by_position=by_position
+    )
     columns = sorted(leaves)
     # Few large batches cost less than many small ones; wide ones would take much memory.
     batch_rows = min(batch_rows, max(_LEAST_ROWS, _BATCH_VALUES // max(1, len(columns))))
@@ -120,6 +138,21 @@ def read_parquet(
 def _even(rows: int, batch_rows: int) -> int:
     """Rows in a batch, of batches of one size: the decoder takes room for a whole one, and copies what fills less of it."""
     return max(1, -(-rows // max(1, -(-rows // batch_rows))))
+
+
+def _projection(
+    fields: Sequence[FileField], schema: Schema, location: str, constants: Mapping[int, object], *, by_position: bool
+) -> Projection:
+    try:
+        return Projection(fields, schema, location=location, constants=constants)
+    except DataFileCorrupt as error:
+        if not by_position:
+            raise
+        raise DataFileCorrupt(
+            f"{error}; the file has no field ids and its columns were found by position: set the table property "
+            "schema.name-mapping.default, or read with the option match-columns-by-name",
+            **error.context,
+        ) from error
 
 
 def _guarded(batches: Iterator[pa.RecordBatch], location: str) -> Iterator[pa.RecordBatch]:

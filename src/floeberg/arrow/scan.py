@@ -19,9 +19,10 @@ from floeberg.errors import ManifestCorrupt
 from floeberg.expr.nodes import AlwaysTrue, Expression
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.name_mapping import NAME_MAPPING_PROPERTY, NameMapping, create_name_mapping, parse_name_mapping
+from floeberg.spec.name_mapping import NameMapping, create_name_mapping
 from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema
+from floeberg.spec.table_name_mapping import table_name_mapping
 
 StoreFor = Callable[[str], Store]
 
@@ -106,8 +107,7 @@ def table_reader(
     """A reader of a table's files as of a schema of it. `ignore_scheme` is for position deletes whose paths have another
     scheme or host than the manifests', as some engines write them. `by_name` reads files without field ids by the names
     of the schema, where the table has no name mapping to say which column is which."""
-    text = metadata.properties.get(NAME_MAPPING_PROPERTY)
-    name_mapping = None if text is None else parse_name_mapping(text)
+    name_mapping = table_name_mapping(metadata)
     if name_mapping is None and by_name:
         name_mapping = create_name_mapping(schema)
     newest_first = sorted(metadata.schemas, key=lambda known: known.schema_id, reverse=True)

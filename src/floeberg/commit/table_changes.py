@@ -11,16 +11,12 @@ from dataclasses import dataclass, field
 from floeberg.commit.operation import Named
 from floeberg.errors import InvalidInput
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.name_mapping import (
-    NAME_MAPPING_PROPERTY,
-    parse_name_mapping,
-    update_name_mapping,
-    write_name_mapping,
-)
+from floeberg.spec.name_mapping import NAME_MAPPING_PROPERTY, update_name_mapping, write_name_mapping
 from floeberg.spec.partition_update import PartitionSpecUpdate
 from floeberg.spec.schema_update import SchemaUpdate, partition_sources
 from floeberg.spec.sorting import SortOrder, build_sort_order
 from floeberg.spec.statistics import PartitionStatisticsFile, StatisticsFile
+from floeberg.spec.table_name_mapping import table_name_mapping
 from floeberg.spec.updates import (
     AddPartitionSpec,
     AddSchema,
@@ -89,8 +85,8 @@ class ChangeSchema:
         if schema is base.current_schema:
             return []
         updates: list[MetadataUpdate] = [AddSchema(schema), SetCurrentSchema()]
-        if text := base.properties.get(NAME_MAPPING_PROPERTY):
-            mapping = update_name_mapping(parse_name_mapping(text), base.current_schema, schema)
+        if (known := table_name_mapping(base)) is not None:
+            mapping = update_name_mapping(known, base.current_schema, schema)
             updates.append(SetProperties({NAME_MAPPING_PROPERTY: write_name_mapping(mapping)}))
         return updates
 

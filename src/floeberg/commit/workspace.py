@@ -100,7 +100,7 @@ class Workspace:
             return [self._from_manifest(path, snapshot, metadata) for path in snapshot.manifests or ()]
         known = self._lists.get(snapshot.manifest_list)
         if known is None:
-            known = list(read_manifest_list(self._read(snapshot.manifest_list)))
+            known = list(read_manifest_list(self._read(snapshot.manifest_list), location=snapshot.manifest_list))
             self._lists[snapshot.manifest_list] = known
         return known
 

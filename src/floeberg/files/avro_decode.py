@@ -25,6 +25,8 @@ FALLBACK_BYTES: Final = 4 * 1024 * 1024
 """How many bytes of records may go to fastavro when polars fails: rows as Python objects take a hundred times as much, so
 damaged bytes in any amount must not get there."""
 
+_FIRST_RECORDS: Final = 16
+_FIRST_BYTES: Final = 1 << 20
 _SYNC: Final = b"floeberg-decoder"
 _SCALARS: Final[dict[str, type[pl.DataType]]] = {
     "boolean": pl.Boolean,
@@ -54,6 +56,7 @@ class DecodePlan:
     codes: Mapping[str, str]
     schema_json: bytes
     sentinel: bytes
+    is_for_polars: bool = True
 
 
 def plan_decoding(columns: Mapping[str, WireType]) -> DecodePlan:
@@ -61,7 +64,14 @@ def plan_decoding(columns: Mapping[str, WireType]) -> DecodePlan:
     coded = {f"c{place}": wire for place, wire in enumerate(columns.values())}
     codes = {code: name for code, name in zip(coded, columns, strict=True) if not columns[name].is_empty}
     schema = msgspec.json.encode(plain_schema(coded))
-    return DecodePlan(dict(columns), codes, schema, b"".join(sentinel_bytes(wire) for wire in coded.values()))
+    sentinel = b"".join(sentinel_bytes(wire) for wire in coded.values())
+    return DecodePlan(dict(columns), codes, schema, sentinel, not any(map(_is_unknown_to_polars, coded.values())))
+
+
+def _is_unknown_to_polars(wire: WireType) -> bool:
+    """Whether polars, which would print that it panics, has no decoder for it: a union of one type."""
+    below = [field.type for field in wire.fields] + ([] if wire.item is None else [wire.item])
+    return wire.is_only_branch or any(map(_is_unknown_to_polars, below))
 
 
 def decode_columns(
@@ -77,17 +87,35 @@ def decode_columns(
     wanted = {code: name for code, name in plan.codes.items() if select is None or name in select}
     data = _container(body, records, plan)
     frame: pl.DataFrame | None = None
-    if decoder != "fastavro":
+    if decoder != "fastavro" and (plan.is_for_polars or decoder == "polars"):
         try:
             frame = pl.read_avro(io.BytesIO(data), columns=list(wanted))
         except _POLARS_ERRORS as error:
             if decoder == "polars" or len(data) > FALLBACK_BYTES:
                 raise ManifestCorrupt(f"the Avro records cannot be decoded ({error})") from error
     if frame is None:
+        if len(data) > FALLBACK_BYTES and decoder == "auto":
+            raise ManifestCorrupt("the Avro records are of types that only small files may have")
         frame = _by_fastavro(data, plan, wanted)
     _check_sentinel(frame, records, plan)
     frame.columns = [wanted[code] for code in frame.columns]
     return {series.name: series for series in frame.head(records).get_columns()}
+
+
+def first_records(body: bytes | bytearray, records: int, plan: DecodePlan) -> list[dict[str, object]] | None:
+    """The first few records as Python values by name; None if they are not of this plan."""
+    schema = fastavro.parse_schema(msgspec.json.decode(plan.schema_json))
+    stream = io.BytesIO(body[:_FIRST_BYTES])
+    found: list[dict[str, object]] = []
+    try:
+        for _ in range(min(records, _FIRST_RECORDS)):
+            row: dict[str, object] = fastavro.schemaless_reader(stream, schema)
+            found.append({plan.codes[code]: value for code, value in row.items()})
+    except FASTAVRO_ERRORS:
+        return found or None if len(body) > _FIRST_BYTES else None
+    if len(found) == records and stream.tell() != len(body):
+        return None
+    return found
 
 
 def physical_dtype(wire: WireType, *, top: bool = True) -> pl.DataType:
@@ -138,6 +166,8 @@ def _check_sentinel(frame: pl.DataFrame, records: int, plan: DecodePlan) -> None
 def _sentinel_value(wire: WireType) -> object:
     if wire.null_index is not None:
         return wire.null_index if wire.kind == "record" and all(field.type.is_empty for field in wire.fields) else None
+    if wire.is_only_branch and wire.kind == "record" and all(field.type.is_empty for field in wire.fields):
+        return 0
     match wire.kind:
         case "boolean":
             return True

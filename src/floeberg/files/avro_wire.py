@@ -24,22 +24,25 @@ _PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "doub
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireType:
-    """A value on the wire. `null_index` is the place of null in the union with it, None if it is no union."""
+    """A value on the wire. `null_index` is the place of null in the union with it, None if it is no union with null;
+    `is_only_branch` says that it is the one type of a union without null."""
 
     kind: str
     null_index: int | None = None
+    is_only_branch: bool = False
     logical: str | None = None
     precision: int = 0
     scale: int = 0
     adjust_to_utc: bool = False
     size: int = 0
+    symbols: tuple[str, ...] = ()
     item: WireType | None = None
     fields: tuple[WireField, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """A value takes no bytes at all."""
-        if self.null_index is not None:
+        if self.null_index is not None or self.is_only_branch:
             return False
         return self.kind == "null" or (self.kind == "record" and all(field.type.is_empty for field in self.fields))
 
@@ -62,7 +65,7 @@ def parse_writer_schema(text: bytes, limits: DecodeLimits) -> tuple[WireField, .
     except RecursionError as error:
         raise LimitExceeded("the Avro schema in the header is nested too deeply") from error
     wire = _Parser(limits).parse(schema, depth=0, enclosing="")
-    if wire.kind != "record" or wire.null_index is not None:
+    if wire.kind != "record" or wire.null_index is not None or wire.is_only_branch:
         raise ManifestCorrupt(f"the Avro schema in the header is of {wire.kind}s, not of records")
     return wire.fields
 
@@ -97,7 +100,7 @@ class _Parser:
             case "fixed":
                 return self._fixed(schema, enclosing)
             case "enum":
-                return self._define(schema, WireType(kind="long", logical="enum"), enclosing, 1)
+                return self._enum(schema, enclosing)
             case str() if kind in _PRIMITIVES:
                 return _with_logical(schema, WireType(kind=kind))
             case str():
@@ -107,11 +110,21 @@ class _Parser:
     def _union(self, branches: list[object], depth: int, enclosing: str) -> WireType:
         types = [self.parse(branch, depth=depth + 1, enclosing=enclosing) for branch in branches]
         others = [t for t in types if t.kind != "null" or t.null_index is not None]
-        if len(types) == 2 and len(others) == 1 and others[0].null_index is None:
+        if any(other.null_index is not None or other.is_only_branch for other in others):
+            raise ManifestCorrupt("the Avro schema has a union inside a union")
+        if len(types) == 2 and len(others) == 1:
             return replace(others[0], null_index=types.index(WireType(kind="null")))
+        if len(types) == len(others) == 1:
+            return replace(others[0], is_only_branch=True)
         raise ManifestCorrupt(
             "the Avro schema has a union other than of null and one type, which Iceberg does not allow"
         )
+
+    def _enum(self, schema: Mapping[str, object], enclosing: str) -> WireType:
+        symbols = schema.get("symbols")
+        if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+            raise ManifestCorrupt("the Avro schema has an enum without symbols")
+        return self._define(schema, WireType(kind="long", logical="enum", symbols=tuple(symbols)), enclosing, 1)
 
     def _record(self, schema: Mapping[str, object], depth: int, enclosing: str) -> WireType:
         name = _full_name(schema, enclosing)
@@ -141,6 +154,9 @@ class _Parser:
             item = WireType(kind="record", fields=(key, WireField(name="value", field_id=None, type=value)))
         else:
             item = self.parse(schema.get("items"), depth=depth + 1, enclosing=enclosing)
+            if schema.get("logicalType") == "map" and item.kind == "record" and len(item.fields) == 2:
+                first, second = item.fields  # by place, whatever the writer calls them
+                item = replace(item, fields=(replace(first, name="key"), replace(second, name="value")))
         if item.is_empty:
             raise ManifestCorrupt("the Avro schema has an array whose items take no bytes")
         return WireType(kind="array", item=item)
@@ -220,10 +236,12 @@ def plain_schema(columns: Mapping[str, WireType]) -> dict[str, object]:
                 plain = "long"  # the same bytes; a value out of range then shows instead of wrapping around
             case _:
                 plain = wire.kind
-        if wire.null_index is None:
+        if wire.null_index is None and not wire.is_only_branch:
             return plain
         if plain == "null":
             return "long"
+        if wire.is_only_branch:
+            return [plain]
         return ["null", plain] if wire.null_index == 0 else [plain, "null"]
 
     fields = [{"name": name, "type": emit(wire, top=True)} for name, wire in columns.items() if not wire.is_empty]
@@ -241,6 +259,8 @@ def sentinel_bytes(wire: WireType) -> bytes:
     counts said, and entries would be lost in silence."""
     if wire.null_index is not None:
         return encode_long(wire.null_index)
+    if wire.is_only_branch:
+        return encode_long(0) + sentinel_bytes(replace(wire, is_only_branch=False))
     match wire.kind:
         case "boolean":
             return b"\x01"

@@ -7,31 +7,27 @@ partition field id; metrics are lists of (key, value). https://iceberg.apache.or
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
 
+from floeberg.effects.leniencies import Leniency, tolerate
 from floeberg.errors import ManifestCorrupt
-from floeberg.files.avro_container import Header, read_block_groups, read_header
-from floeberg.files.avro_decode import DecodePlan, Decoder, decode_columns, plan_decoding
-from floeberg.files.avro_wire import WireField, WireType, parse_writer_schema
+from floeberg.files.avro_container import read_block_groups, read_header
+from floeberg.files.avro_decode import DecodePlan, Decoder, decode_columns
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
 from floeberg.files.manifest_columns import (
     BOUNDS,
     COUNTS,
     DATA_FILE_COLUMNS,
-    DATA_FILE_ID,
     ENTRY_COLUMNS,
-    PARTITION_ID,
-    check_kind,
-    is_field,
-    match,
-    matcher,
     nulls,
+    symbols_of,
     typed,
+    without_null_items,
 )
+from floeberg.files.manifest_layout import ManifestLayout, has_lengths, is_plausible, layout_of
 from floeberg.files.metric_columns import METRIC_MAPS, with_metric_columns
 from floeberg.files.partition_columns import inferred_partition_type, partition_series, resolve_partition
 from floeberg.files.regular_metrics import decode_regular
@@ -50,23 +46,10 @@ COLUMN_NAMES: Final = (
 )  # fmt: skip
 METRICS: Final = frozenset(column.name for column in DATA_FILE_COLUMNS if column.dtype in (COUNTS, BOUNDS))
 _RANGES: Final = (("status", 2), ("content", 2), ("record_count", 2**63 - 1), ("file_size_in_bytes", 2**63 - 1))
-_CACHED_SCHEMA_BYTES: Final = 256 * 1024
 _BYTES_AT_ONCE: Final = 512 * 1024
 _METRICS_BYTES_AT_ONCE: Final = 768 * 1024
 """How much of a manifest is held as columns at a time. Metrics maps take many times their bytes in that form, until what is
 wanted is taken out of them; to take it out costs something for each part, so that these parts are larger."""
-
-_ENTRY_BY_ID, _ENTRY_BY_NAME = matcher(ENTRY_COLUMNS)
-_FILE_BY_ID, _FILE_BY_NAME = matcher(DATA_FILE_COLUMNS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """A manifest's record flattened: how its fields are decoded, and which of them hold the partition."""
-
-    plan: DecodePlan
-    partition: tuple[WireField, ...]
-    partition_is_nullable: bool
 
 
 def decode_manifest(
@@ -77,34 +60,78 @@ def decode_manifest(
     limits: DecodeLimits = DEFAULT_LIMITS,
     decoder: Decoder = "auto",
     metrics_of: Collection[int] = (),
+    listed: ManifestFile | None = None,
 ) -> pl.DataFrame:
     """The entries as they stand in the file, without inheritance. Fields that the file's version lacks are null, but
     sequence numbers of a v1 manifest are 0. Without `partition_type` the file's own Avro schema says it.
 
     `select` names the columns wanted besides `ALWAYS_READ`; the metrics of the fields in `metrics_of` are columns of
-    their own (`files.metric_columns`). Raises ManifestCorrupt, LimitExceeded, UnsupportedFeature."""
+    their own (`files.metric_columns`). `listed` is what the manifest list says of the manifest, to name it and to tell
+    apart what its bytes could mean. Raises ManifestCorrupt, LimitExceeded, UnsupportedFeature."""
     header = read_header(data, limits)
-    layout = _layout_of(header, limits)
+    layout = layout_of(header, limits)
     names = frozenset(COLUMN_NAMES if select is None else {*select, *ALWAYS_READ})
-    at_once = _METRICS_BYTES_AT_ONCE if metrics_of or names & METRICS else _BYTES_AT_ONCE
-    part = _PartDecoder(layout.plan, names, sorted(metrics_of), decoder)
-    parts = [part.decode(body, records) for records, body in read_block_groups(data, header, limits, at_once=at_once)]
-    entries = parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
-    return _as_specified(entries, layout, names, partition_type)
+    location = "manifest" if listed is None else listed.manifest_path
+
+    def decoded(plan: DecodePlan) -> pl.DataFrame:
+        at_once = _METRICS_BYTES_AT_ONCE if metrics_of or names & METRICS else _BYTES_AT_ONCE
+        part = _PartDecoder(replace(layout, plan=plan), names, sorted(metrics_of), decoder)
+        groups = read_block_groups(data, header, limits, at_once=at_once)
+        parts = [part.decode(body, records) for records, body in groups]
+        entries = parts[0] if len(parts) == 1 else pl.concat(parts, rechunk=True)
+        version = header.metadata.get("format-version")
+        is_v1 = version == b"1" or (version is None and listed is None)
+        return _as_specified(entries, replace(layout, plan=plan), names, partition_type, is_v1=is_v1)
+
+    for leniency, message in layout.leniencies:
+        tolerate(leniency, location, message)
+    if layout.with_lengths is None:
+        return decoded(layout.plan)
+    first, body = next(iter(read_block_groups(data, header, limits, at_once=1)))
+    can_be_plain = is_plausible(body, first, layout)
+    if has_lengths(body, first, layout) or not can_be_plain:
+        try:
+            frame = decoded(layout.with_lengths)
+        except ManifestCorrupt:
+            return decoded(layout.plan)
+        # The Java library writes a length before each. Bytes that can be read both ways are rare: there the counts of rows
+        # in the manifest list decide.
+        if not can_be_plain or listed is None or _has_rows(frame, listed):
+            tolerate(
+                Leniency.FIXED_WITH_LENGTH, location, "has a length before each partition value of Avro's fixed type"
+            )
+            return frame
+    return decoded(layout.plan)
+
+
+def _has_rows(frame: pl.DataFrame, listed: ManifestFile) -> bool:
+    """Whether the entries have as many rows as the manifest list says."""
+    return all(
+        stated is None
+        or stated == frame.filter(pl.col("status") == status).get_column("record_count").cast(pl.Int128).sum()
+        for status, stated in (
+            (EntryStatus.ADDED, listed.added_rows_count),
+            (EntryStatus.EXISTING, listed.existing_rows_count),
+            (EntryStatus.DELETED, listed.deleted_rows_count),
+        )
+    )
 
 
 class _PartDecoder:
     """Decodes the parts of one manifest: as those of one whose metrics lie alike in all entries, for as long as they do."""
 
-    def __init__(self, plan: DecodePlan, names: frozenset[str], metrics_of: list[int], decoder: Decoder) -> None:
-        self._plan = plan
+    def __init__(self, layout: ManifestLayout, names: frozenset[str], metrics_of: list[int], decoder: Decoder) -> None:
+        self._plan = plan = layout.plan
+        self._nullable_items = layout.nullable_items
         self._metrics_of = metrics_of
         self._decoder = decoder
         self._kept_maps = names & METRICS
         needed = self._kept_maps | set(METRIC_MAPS if metrics_of else ())
         self._needed_maps = [column for column in DATA_FILE_COLUMNS if column.name in needed]
-        self._plain = {code for code in plan.columns if code.split(".")[0] in names - METRICS}
-        self._may_be_regular = bool(metrics_of) and not self._kept_maps and decoder != "fastavro"
+        self._plain = {code for code in plan.columns if code.split(".")[0] in names - METRICS} | {*layout.branches}
+        self._may_be_regular = (
+            bool(metrics_of) and not self._kept_maps and decoder != "fastavro" and not layout.nullable_items
+        )
 
     def decode(self, body: bytes | bytearray, records: int) -> pl.DataFrame:
         if self._may_be_regular:
@@ -114,6 +141,9 @@ class _PartDecoder:
             self._may_be_regular = False
         select = self._plain | {column.name for column in self._needed_maps}
         found = decode_columns(body, records, self._plan, select=select, decoder=self._decoder)
+        for column in DATA_FILE_COLUMNS:
+            if column.name in self._nullable_items & found.keys():
+                found[column.name] = without_null_items(found[column.name], column)
         maps = pl.DataFrame(list(typed(found, self._needed_maps, records).values()))
         metrics = with_metric_columns(maps, self._metrics_of).get_columns()
         plain = [series for name, series in found.items() if name in self._plain]
@@ -121,14 +151,25 @@ class _PartDecoder:
 
 
 def _as_specified(
-    entries: pl.DataFrame, layout: _Layout, names: frozenset[str], partition_type: StructType | None
+    entries: pl.DataFrame,
+    layout: ManifestLayout,
+    names: frozenset[str],
+    partition_type: StructType | None,
+    *,
+    is_v1: bool,
 ) -> pl.DataFrame:
     """The entries with their columns in the order of `COLUMN_NAMES`, typed and checked; others follow as they are."""
     found = {series.name: series for series in entries.get_columns()}
+    for name, branch in layout.branches.items():
+        if not (found.pop(name) == branch).all():
+            raise ManifestCorrupt("the manifest has an entry without data_file")
+    for name, wire in layout.plan.columns.items():
+        if wire.logical == "enum" and name in found and not name.startswith("partition"):
+            found[name] = symbols_of(found[name], wire)
     known = [column for column in (*ENTRY_COLUMNS, *DATA_FILE_COLUMNS) if column.name in names - METRICS]
     columns = {name: series for name, series in found.items() if name not in layout.plan.columns or name in METRICS}
     columns |= typed(found, known, entries.height)
-    _set_defaults(columns, layout, entries.height)
+    _set_defaults(columns, layout, entries.height, is_v1=is_v1)
     _check(columns)
     if "partition" in names:
         columns["partition"] = _partition(found, layout, partition_type, entries.height)
@@ -167,7 +208,9 @@ def manifest_frame(
 ) -> pl.DataFrame:
     """`decode_manifest` and `inherit`, for the manifest that the list describes so. Raises ManifestCorrupt also when
     the manifest holds another kind of files than the list says, or an existing file has no sequence number."""
-    frame = decode_manifest(data, partition_type=partition_type, select=select, limits=limits, metrics_of=metrics_of)
+    frame = decode_manifest(
+        data, partition_type=partition_type, select=select, limits=limits, metrics_of=metrics_of, listed=manifest
+    )
     frame = inherit(frame, manifest)
     is_data = frame.get_column("content") == FileContent.DATA
     if not (is_data if manifest.content is ManifestContent.DATA else ~is_data).all():
@@ -189,7 +232,7 @@ def stored_partition_type(
 ) -> StructType:
     """The partition type of a manifest's values: the given one, and where that is unknown (the source column was
     dropped) or not given, what the manifest's own Avro schema says."""
-    fields = _layout_of(read_header(data, limits), limits).partition
+    fields = layout_of(read_header(data, limits), limits).partition
     stored = inferred_partition_type(fields)
     if partition_type is None:
         return stored
@@ -217,67 +260,8 @@ def _constant(name: str, value: int, height: int) -> pl.Series:
     return pl.Series(name, [value], dtype=pl.Int64).new_from_index(0, height)
 
 
-def _layout_of(header: Header, limits: DecodeLimits) -> _Layout:
-    if (schema := header.metadata.get("avro.schema")) is None:
-        raise ManifestCorrupt("the Avro header has no schema")
-    if len(schema) > _CACHED_SCHEMA_BYTES:
-        return _layout(parse_writer_schema(schema, limits))
-    return _cached_layout(schema, limits)
-
-
-@lru_cache(maxsize=256)
-def _cached_layout(schema: bytes, limits: DecodeLimits) -> _Layout:
-    """The manifests of a table have few schemas: one for each spec and format version."""
-    return _layout(parse_writer_schema(schema, limits))
-
-
-def _layout(fields: tuple[WireField, ...]) -> _Layout:
-    columns: dict[str, WireType] = {}
-    partition: WireField | None = None
-    data_file: WireField | None = None
-
-    def put(name: str, wire: WireType) -> None:
-        if name in columns:
-            raise ManifestCorrupt(f"the manifest's Avro schema has {name} twice", column=name)
-        columns[name] = wire
-
-    for field in fields:
-        if is_field(field, DATA_FILE_ID, "data_file"):
-            if data_file is not None or field.type.kind != "record" or field.type.null_index is not None:
-                raise ManifestCorrupt("the manifest's Avro schema has no record data_file that every entry has")
-            data_file = field
-            for member in field.type.fields:
-                if is_field(member, PARTITION_ID, "partition"):
-                    if partition is not None or member.type.kind != "record":
-                        raise ManifestCorrupt("the manifest's Avro schema has a partition that is no record")
-                    partition = member
-                    _put_partition(columns, member)
-                elif column := match(member, _FILE_BY_ID, _FILE_BY_NAME):
-                    check_kind(column, member.type)
-                    put(column.name, member.type)
-                else:
-                    put(f"skip.{len(columns)}", member.type)
-        elif column := match(field, _ENTRY_BY_ID, _ENTRY_BY_NAME):
-            check_kind(column, field.type)
-            put(column.name, field.type)
-        else:
-            put(f"skip.{len(columns)}", field.type)
-    if data_file is None:
-        raise ManifestCorrupt("this Avro file is no manifest: its records have no data_file")
-    nullable = partition is not None and partition.type.null_index is not None
-    return _Layout(plan_decoding(columns), () if partition is None else partition.type.fields, nullable)
-
-
-def _put_partition(columns: dict[str, WireType], partition: WireField) -> None:
-    if partition.type.null_index is not None:
-        columns["partition"] = partition.type
-        return
-    for place, field in enumerate(partition.type.fields):
-        columns[f"partition.{place}"] = field.type
-
-
 def _partition(
-    raw: Mapping[str, pl.Series], layout: _Layout, partition_type: StructType | None, height: int
+    raw: Mapping[str, pl.Series], layout: ManifestLayout, partition_type: StructType | None, height: int
 ) -> pl.Series:
     wanted = inferred_partition_type(layout.partition) if partition_type is None else partition_type
     if not len(wanted):
@@ -290,18 +274,19 @@ def _partition(
     return pl.DataFrame(series).to_struct("partition")
 
 
-def _partition_column(raw: Mapping[str, pl.Series], layout: _Layout, place: int) -> pl.Series:
+def _partition_column(raw: Mapping[str, pl.Series], layout: ManifestLayout, place: int) -> pl.Series:
     if layout.partition_is_nullable:
         return raw["partition"].struct.field(f"f{place}")
     return raw[f"partition.{place}"]
 
 
-def _set_defaults(columns: dict[str, pl.Series], layout: _Layout, height: int) -> None:
+def _set_defaults(columns: dict[str, pl.Series], layout: ManifestLayout, height: int, *, is_v1: bool) -> None:
     if columns["content"].null_count():
         columns["content"] = columns["content"].fill_null(int(FileContent.DATA))
     if "file_format" in columns:
         columns["file_format"] = columns["file_format"].str.to_lowercase()
-    if "sequence_number" not in layout.plan.columns:
+    # Some writers of v2 leave them out, and mean that they are inherited.
+    if "sequence_number" not in layout.plan.columns and is_v1:
         for name in ("sequence_number", "file_sequence_number"):
             columns[name] = _constant(name, 0, height)
 

@@ -27,6 +27,8 @@ class Column:
     aliases: tuple[str, ...] = ()
 
 
+_TEXTS: Final = {pl.String(), pl.Binary()}
+"""Avro reads each of the two as the other."""
 _I32: Final = pl.Int32()
 _I64: Final = pl.Int64()
 
@@ -104,15 +106,20 @@ def is_field(field: WireField, field_id: int, name: str) -> bool:
 
 def check_kind(column: Column, wire: WireType) -> None:
     """Raises ManifestCorrupt unless values of that shape can be cast to the column's dtype."""
-    if not wire.is_empty and (not _castable(physical_dtype(wire), column.dtype) or _has_nullable_items(wire)):
+    is_text = wire.logical == "enum" and column.dtype == pl.String
+    if (
+        not wire.is_empty
+        and not is_text
+        and (wire.logical == "enum" or not _castable(physical_dtype(wire), column.dtype))
+    ):
         raise ManifestCorrupt(
             f"column {column.name} (field id {column.field_id}) has Avro type {wire.kind}, which is not {column.dtype}",
             column=column.name,
         )
 
 
-def _has_nullable_items(wire: WireType) -> bool:
-    """Whether a list of numbers, or the pairs of a map, may hold null, which nothing in a manifest does."""
+def has_nullable_items(wire: WireType) -> bool:
+    """Whether a list of numbers, or the pairs of a map, may hold null by its schema, which it should not."""
     if wire.item is None:
         return False
     return wire.item.null_index is not None or any(field.type.null_index is not None for field in wire.item.fields)
@@ -128,7 +135,7 @@ def _castable(found: pl.DataType, wanted: pl.DataType) -> bool:
             a.name == b.name and _castable(_instance(a.dtype), _instance(b.dtype))
             for a, b in zip(found.fields, wanted.fields, strict=True)
         )
-    return found == wanted or (found.is_integer() and wanted.is_integer())
+    return found == wanted or (found.is_integer() and wanted.is_integer()) or {found, wanted} == _TEXTS
 
 
 def _inner(dtype: pl.List) -> pl.DataType:
@@ -137,6 +144,28 @@ def _inner(dtype: pl.List) -> pl.DataType:
 
 def _instance(dtype: object) -> pl.DataType:
     return dtype if isinstance(dtype, pl.DataType) else dtype()  # type: ignore[operator]
+
+
+def symbols_of(series: pl.Series, wire: WireType) -> pl.Series:
+    """The texts that an enum's numbers stand for. Raises ManifestCorrupt."""
+    texts = pl.Series(wire.symbols, dtype=pl.String)
+    if len(numbers := series.drop_nulls()) and not numbers.is_between(0, len(texts) - 1).all():
+        raise ManifestCorrupt(f"column {series.name} has a number of no symbol", column=series.name)
+    return texts.gather(series.cast(pl.UInt32)).alias(series.name)
+
+
+def without_null_items(series: pl.Series, column: Column) -> pl.Series:
+    """A list of numbers or pairs without those that are null, or of which a part is: they say nothing. Raises
+    ManifestCorrupt for equality ids, where one that is missing changes what is deleted."""
+
+    def is_whole(item: object) -> bool:
+        return None not in item.values() if isinstance(item, dict) else item is not None
+
+    rows = series.to_list()
+    kept = [None if row is None else [item for item in row if is_whole(item)] for row in rows]
+    if kept != rows and column.name == "equality_ids":
+        raise ManifestCorrupt("equality_ids hold null", column=column.name)
+    return pl.Series(series.name, kept, dtype=series.dtype)
 
 
 def nulls(name: str, dtype: pl.DataType, height: int) -> pl.Series:

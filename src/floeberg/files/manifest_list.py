@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 import polars as pl
 
+from floeberg.effects.leniencies import Leniency, tolerate
 from floeberg.errors import InvalidInput, ManifestCorrupt
 from floeberg.files.avro_container import blocked, encode_long, read_blocks, read_header, write_container
 from floeberg.files.avro_decode import DecodePlan, Decoder, decode_columns, plan_decoding
@@ -26,6 +27,7 @@ from floeberg.files.manifest_columns import (
     is_field,
     match,
     matcher,
+    symbols_of,
     typed,
 )
 from floeberg.spec.data_file import FieldSummary, ManifestContent, ManifestFile
@@ -37,10 +39,15 @@ _BOOLEANS: Final = {None: b"\x00", False: b"\x02\x00", True: b"\x02\x01"}
 
 
 def read_manifest_list(
-    data: bytes, *, limits: DecodeLimits = DEFAULT_LIMITS, decoder: Decoder = "auto"
+    data: bytes,
+    *,
+    limits: DecodeLimits = DEFAULT_LIMITS,
+    decoder: Decoder = "auto",
+    location: str = "manifest list",
 ) -> tuple[ManifestFile, ...]:
     """The manifests of a snapshot, in the list's order. In a v1 list every manifest is of data files and has sequence
-    number 0. Raises ManifestCorrupt, LimitExceeded, UnsupportedFeature."""
+    number 0. `location` names the list where something about it is to be said. Raises
+    ManifestCorrupt, LimitExceeded, UnsupportedFeature."""
     header = read_header(data, limits)
     if (schema := header.metadata.get("avro.schema")) is None:
         raise ManifestCorrupt("the Avro header has no schema")
@@ -48,8 +55,15 @@ def read_manifest_list(
     records, body = read_blocks(data, header, limits)
     known = {name for name in plan.columns if "." not in name}
     raw = decode_columns(body, records, plan, select=known, decoder=decoder)
+    for name in raw:
+        if plan.columns[name].logical == "enum":
+            raw[name] = symbols_of(raw[name], plan.columns[name])
+    if _has_optional_summaries(plan):
+        tolerate(Leniency.OPTIONAL_ITEM, location, "declares the elements of partitions as optional")
     values = {name: series.to_list() for name, series in typed(raw, MANIFEST_FILE_COLUMNS, records).items()}
-    values["partitions"] = _summaries(raw.get("partitions"), summary, records)
+    values["partitions"] = _summaries(
+        raw.get("partitions"), summary, records, are_optional=_has_optional_summaries(plan)
+    )
     values["content"] = [_content(number) for number in values["content"]]
     for name in ("sequence_number", "min_sequence_number"):
         values[name] = [number or 0 for number in values[name]]
@@ -116,7 +130,7 @@ _cached_layout = lru_cache(maxsize=64)(_layout)
 
 
 def _summary_members(wire: WireType) -> dict[str, Column]:
-    if wire.kind != "array" or wire.item is None or wire.item.kind != "record" or wire.item.null_index is not None:
+    if wire.kind != "array" or wire.item is None or wire.item.kind != "record":
         raise ManifestCorrupt("the manifest list's Avro schema has partitions that are no list of records")
     members: dict[str, Column] = {}
     for place, field in enumerate(wire.item.fields):
@@ -128,27 +142,32 @@ def _summary_members(wire: WireType) -> dict[str, Column]:
     return members
 
 
+def _has_optional_summaries(plan: DecodePlan) -> bool:
+    wire = plan.columns.get("partitions")
+    return wire is not None and wire.item is not None and wire.item.null_index is not None
+
+
 def _summaries(
-    partitions: pl.Series | None, members: dict[str, Column], height: int
+    partitions: pl.Series | None, members: dict[str, Column], height: int, *, are_optional: bool
 ) -> list[tuple[FieldSummary, ...] | None]:
+    """The summaries of each manifest; none at all where one of them is null, since nothing is known of that field."""
     if partitions is None:
         return [None] * height
     lengths = partitions.list.len().to_list()
     if not any(lengths):
         return [None if length is None else () for length in lengths]
     flat = partitions.explode(empty_as_null=False, keep_nulls=False).struct.unnest()
-    values = {column.name: flat.get_column(code).to_list() for code, column in members.items()}
+    values = {column.name: flat.get_column(code).cast(column.dtype).to_list() for code, column in members.items()}
     names = list(values)
-    if None in values["contains_null"]:
+    if None in values["contains_null"] and not are_optional:
         raise ManifestCorrupt("the manifest list has a partition summary without contains_null")
-    built = [
-        FieldSummary(**dict(zip(names, row, strict=True)))
-        for row in zip(*(values[name] for name in names), strict=True)
-    ]
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(values[name] for name in names), strict=True)]
+    built = [None if row["contains_null"] is None else FieldSummary(**row) for row in rows]
     out: list[tuple[FieldSummary, ...] | None] = []
     at = 0
     for length in lengths:
-        out.append(None if length is None else tuple(built[at : at + length]))
+        here = [summary for summary in built[at : at + (length or 0)] if summary is not None]
+        out.append(tuple(here) if len(here) == length else None)
         at += length or 0
     return out
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from floeberg.errors import ManifestCorrupt
 from floeberg.files.avro_wire import WireField, WireType
-from floeberg.files.manifest_columns import nulls
+from floeberg.files.manifest_columns import nulls, symbols_of
 from floeberg.spec.types import (
     BINARY,
     BOOLEAN,
@@ -28,6 +28,7 @@ from floeberg.spec.types import (
     TIMESTAMPTZ_NS,
     UNKNOWN,
     UUID,
+    BinaryType,
     BooleanType,
     DateType,
     DecimalType,
@@ -112,6 +113,8 @@ def _inferred(wire: WireType) -> IcebergType:
             return TIMESTAMPTZ if utc else TIMESTAMP
         case "long", "timestamp-nanos" | "local-timestamp-nanos":
             return TIMESTAMPTZ_NS if utc else TIMESTAMP_NS
+        case "long", "enum":
+            return STRING
         case "int", _:
             return INT
         case "long", _:
@@ -153,6 +156,8 @@ def partition_series(series: pl.Series | None, wire: WireType | None, member: Ne
 
 
 def _converted(series: pl.Series, wire: WireType, kind: IcebergType, dtype: pl.DataType) -> pl.Series:
+    if wire.logical == "enum":
+        series = symbols_of(series, wire)
     found = series.dtype
     if wire.logical == "date" and isinstance(kind, TimestampType | TimestamptzType):
         return series.cast(pl.Int64) * _MICROS_PER_DAY
@@ -165,6 +170,8 @@ def _converted(series: pl.Series, wire: WireType, kind: IcebergType, dtype: pl.D
     if isinstance(kind, DecimalType) and found == pl.Binary:
         return pl.Series([_unscaled(raw, kind) for raw in series], dtype=dtype)
     alike = (found.is_integer() and dtype.is_integer()) or (found.is_float() and dtype == pl.Float64)
+    alike |= found.is_integer() and dtype.is_float() and wire.logical is None
+    alike |= {found, dtype} == {pl.String(), pl.Binary()} and isinstance(kind, StringType | BinaryType)
     if alike or (found.is_decimal() and dtype.is_decimal()):
         return series.cast(dtype, strict=True)
     raise ValueError(f"{found} is not {dtype}")

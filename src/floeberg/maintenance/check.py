@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from typing import Final, TypeVar
 
+from floeberg.effects.leniencies import gathered_leniencies
 from floeberg.errors import FileNotFound, FloebergError
 from floeberg.files.manifest import read_manifest
 from floeberg.maintenance.check_files import FileChecker
@@ -16,8 +18,9 @@ from floeberg.maintenance.check_snapshot import SnapshotChecker
 from floeberg.scan.manifest_frames import ManifestReader, StoreFor
 from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.name_mapping import NameMapping, parse_name_mapping
+from floeberg.spec.name_mapping import NAME_MAPPING_PROPERTY, NameMapping
 from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.table_name_mapping import table_name_mapping
 
 T = TypeVar("T")
 Progress = Callable[[str, int], None]
@@ -25,7 +28,6 @@ Progress = Callable[[str, int], None]
 
 THREADS: Final = 8
 _AHEAD: Final = 256
-_NAME_MAPPING: Final = "schema.name-mapping.default"
 
 
 def check_table(
@@ -119,7 +121,8 @@ class _TableChecker:
             self._progress("manifest lists", done)
             self.findings.counted["snapshots"] += 1
             try:
-                listed = self._reader.manifests(snapshot)
+                with self._gathered():
+                    listed = self._reader.manifests(snapshot)
             except FloebergError as error:
                 self._unreadable(snapshot.manifest_list or self._metadata.location, error)
                 continue
@@ -147,7 +150,8 @@ class _TableChecker:
         try:
             data = self._store_for(path).read(path)
             partition_type = self._reader.partition_type(self._reader.spec(manifest))
-            entries = read_manifest(data, manifest, partition_type=partition_type)
+            with self._gathered():
+                entries = read_manifest(data, manifest, partition_type=partition_type)
         except FloebergError as error:
             self._unreadable(path, error)
             return []
@@ -176,14 +180,20 @@ class _TableChecker:
             self.findings.error(Problem.UNREADABLE, path, str(error).removeprefix(f"manifest {path}: "))
 
     def _name_mapping(self) -> NameMapping | None:
-        stated = self._metadata.properties.get(_NAME_MAPPING)
-        if stated is None:
-            return None
         try:
-            return parse_name_mapping(stated)
+            with self._gathered():
+                return table_name_mapping(self._metadata)
         except FloebergError as error:
-            self.findings.error(Problem.UNREADABLE, self._metadata.location, f"table property {_NAME_MAPPING}: {error}")
+            message = f"table property {NAME_MAPPING_PROPERTY}: {error}"
+            self.findings.error(Problem.UNREADABLE, self._metadata.location, message)
             return None
+
+    @contextmanager
+    def _gathered(self) -> Iterator[None]:
+        """What is tolerated within it goes into the findings."""
+        with gathered_leniencies() as tolerated:
+            yield
+        self.findings.tolerated(tolerated)
 
 
 def _in_parallel(action: Callable[[DataFile], T], files: Iterator[DataFile]) -> Iterator[T]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from floeberg.arrow.deletes import read_deletion_vector
 from floeberg.arrow.footer import read_footer
+from floeberg.effects.leniencies import gathered_leniencies
 from floeberg.errors import FileNotFound, FloebergError, FormatError, MetadataCorrupt
 from floeberg.files import puffin
 from floeberg.maintenance.check_report import Findings, Problem
@@ -33,6 +34,12 @@ class FileChecker:
 
     def check(self, file: DataFile) -> Findings:
         """What is wrong with a file; nothing is raised for what the file is or holds."""
+        with gathered_leniencies() as tolerated:
+            findings = self._checked(file)
+        findings.tolerated(tolerated)
+        return findings
+
+    def _checked(self, file: DataFile) -> Findings:
         findings = Findings()
         path = file.file_path
         if file.key_metadata is not None:
@@ -80,7 +87,13 @@ class FileChecker:
 
     def _check_footer(self, file: DataFile, findings: Findings) -> None:
         schema = self.schema if file.content == 0 else _with_delete_columns(self.schema)
-        footer = read_footer(self.store_for(file.file_path), file, schema, name_mapping=self.name_mapping)
+        footer = read_footer(
+            self.store_for(file.file_path),
+            file,
+            schema,
+            name_mapping=self.name_mapping,
+            table_schema=self.schema if file.content == 0 else None,
+        )
         if footer.record_count != file.record_count:
             findings.error(
                 Problem.WRONG_COUNT, file.file_path,

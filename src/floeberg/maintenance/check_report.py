@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from floeberg.effects.leniencies import Tolerated
 
 
 class Severity(StrEnum):
@@ -27,6 +30,7 @@ class Problem(StrEnum):
     DANGLING_DELETE = "dangling-delete"
     BAD_DELETE = "bad-delete"
     ENCRYPTED = "encrypted"
+    LENIENCY = "leniency"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +85,11 @@ class Findings:
 
     def warn(self, problem: Problem, location: str, message: str) -> None:
         self.found[Finding(severity=Severity.WARNING, problem=problem, location=location, message=message)] = None
+
+    def tolerated(self, leniencies: Iterable[Tolerated]) -> None:
+        """What is read although it is not as the specification says."""
+        for found in leniencies:
+            self.warn(Problem.LENIENCY, found.location, f"{found.message} ({found.leniency})")
 
     def take(self, findings: Findings) -> None:
         self.found.update(findings.found)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from floeberg.arrow.deletes import read_deletion_vector, read_position_deletes
+from floeberg.effects.leniencies import gathered_leniencies
 from floeberg.errors import FloebergError, FormatError, NotFound
 from floeberg.expr.nodes import TRUE
 from floeberg.maintenance.check_report import Findings, Problem
@@ -151,7 +152,9 @@ class SnapshotChecker:
             if file.is_deletion_vector:
                 by_path = {file.referenced_data_file or "": read_deletion_vector(store, file)}
             else:
-                by_path = read_position_deletes(store, file)
+                with gathered_leniencies() as tolerated:
+                    by_path = read_position_deletes(store, file)
+                findings.tolerated(tolerated)
         except FloebergError:
             return  # the file itself was reported where it was read
         unknown = [path for path in by_path if path not in rows]

@@ -159,7 +159,7 @@ class ManifestReader:
         if path is None:
             return tuple(self._bare(manifest_path, snapshot) for manifest_path in snapshot.manifests or ())
         try:
-            return read_manifest_list(self._store_for(path).read(path))
+            return read_manifest_list(self._store_for(path).read(path), location=path)
         except FormatError as error:
             raise type(error)(f"manifest list {path}: {error}", **{**error.context, "manifest_list": path}) from error
 

@@ -19,8 +19,9 @@ from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.workers.scan import SplitReader, TableFiles, TableStores
 from floeberg.spark.workers.stores import WorkerStores, worker_stores
 from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.name_mapping import NAME_MAPPING_PROPERTY, create_name_mapping, parse_name_mapping
+from floeberg.spec.name_mapping import create_name_mapping
 from floeberg.spec.schema import Schema
+from floeberg.spec.table_name_mapping import table_name_mapping
 from floeberg.storage.registry import Stores
 
 _EVEN_SPLITS: Final = 4
@@ -33,8 +34,7 @@ def table_files(
 ) -> TableFiles:
     """What readers of the table's files need, in this process and in others."""
     metadata = table.state.metadata
-    text = metadata.properties.get(NAME_MAPPING_PROPERTY)
-    name_mapping = None if text is None else parse_name_mapping(text)
+    name_mapping = table_name_mapping(metadata)
     if name_mapping is None and by_name:
         name_mapping = create_name_mapping(schema)
     newest_first = sorted(metadata.schemas, key=lambda known: known.schema_id, reverse=True)

@@ -3,6 +3,7 @@ engine in Python workers everywhere else."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -153,22 +154,23 @@ def _placed(
 
 class _Footers:
     """What files have, where only they can say: field ids, which imported files lack, and the columns of their partition,
-    which some writers leave out. Of files that should have both, one of each spec is asked for all."""
+    which some writers leave out. Of files that should have both, one of each spec and kind of name is asked for all."""
 
     def __init__(self, files: TableFiles, unsure: Collection[str]) -> None:
         self._files = files
         self._unsure = unsure
         self._looked_at = 0
-        self._specs: dict[int, bool] = {}
+        self._asked: dict[tuple[int, str], bool] = {}
 
     def allow(self, file: DataFile) -> bool:
         """Whether Spark's reader gives the file's rows; not if it would take too long to find out."""
         if self._files.name_mapping is None and file.file_path not in self._unsure:
-            if not partition_sources(self._files.specs[file.spec_id]):
+            kind = _kind_of_name(file.file_path)
+            if not partition_sources(self._files.specs[file.spec_id]) and kind == _BY_TABLE_WRITERS:
                 return True
-            if file.spec_id not in self._specs:
-                self._specs[file.spec_id] = self._is_whole(file)
-            if self._specs[file.spec_id]:
+            if (file.spec_id, kind) not in self._asked:
+                self._asked[file.spec_id, kind] = self._is_whole(file)
+            if self._asked[file.spec_id, kind]:
                 return True
         self._looked_at += 1
         return self._looked_at <= MAX_FOOTERS and self._is_whole(file)
@@ -184,6 +186,20 @@ class _Footers:
             _whole[key] = None not in ids and partition_sources(self._files.specs[file.spec_id]) <= ids
         return _whole[key]
 
+
+def _kind_of_name(path: str) -> str:
+    """A file's name without what differs between the files of one writer: imported files have other names than those that
+    were written into the table, which have field ids."""
+    name = path.rpartition("/")[2]
+    if _WRITTEN_INTO_TABLE.match(name):
+        return _BY_TABLE_WRITERS
+    return _NUMBERS.sub("0", name)
+
+
+_BY_TABLE_WRITERS: Final = "table"
+_WRITTEN_INTO_TABLE: Final = re.compile(r"\d{5}-\d+-.*[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}.*\.parquet$")
+"""As the Java library and others name the files that they write into a table."""
+_NUMBERS: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9]+")
 
 _whole: dict[tuple[str, int, int], bool] = {}
 """What footers said; a file never changes."""
