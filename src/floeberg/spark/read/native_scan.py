@@ -79,6 +79,7 @@ class CompiledScan:
             placed,
             read_schema(list(columns.values())),
             facts=facts,
+            facts_used=deleted is not None,
             row_index=deleted is not None or needs_row_index(own),
             file_name=self.names_files,
         )

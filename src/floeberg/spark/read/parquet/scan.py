@@ -63,6 +63,7 @@ def parquet_frame(
     schema: st.StructType,
     *,
     facts: Mapping[str, pa.Array],
+    facts_used: bool,
     row_index: bool,
     file_name: bool,
 ) -> Any:
@@ -72,8 +73,8 @@ def parquet_frame(
     ensure_field_ids(spark)
     paths = [spark_path(placed.location, placed.scheme) for placed in tasks]
     local = all(placed.scheme in ("file", "hdfs") for placed in tasks)
-    # Spark refuses the generated name beside all of `_metadata`, of which a fact, which is always used, leaves one field.
-    generated = bool(facts) and row_index
+    # Spark refuses the generated name beside all of `_metadata`, of which a fact leaves one field, where it is always used.
+    generated = facts_used and row_index
     with _listing(spark, len(paths) if local else 0):
         read = st.StructType([*schema.fields, _GENERATED_INDEX]) if generated else schema
         frame = spark.read.schema(read).options(**_read_options(schema)).format(_FORMAT).load(paths)
