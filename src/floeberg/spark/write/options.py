@@ -40,6 +40,8 @@ _BY_SETTING: Final = {
     "compression-codec": "compression-codec",
     "compression-level": "compression-level",
     "merge-schema": "mergeschema",
+    "shred-variants": "shred-variants",
+    "variant-inference-buffer-size": "variant-inference-buffer-size",
 }
 """The settings of the Java runtime that say how every write of a session is done, and the option that each is."""
 
