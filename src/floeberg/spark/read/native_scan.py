@@ -79,7 +79,7 @@ class CompiledScan:
             placed,
             read_schema(list(columns.values())),
             facts=facts,
-            facts_used=deleted is not None,
+            facts_used=deleted is not None and not own,
             row_index=deleted is not None or needs_row_index(own),
             file_name=self.names_files,
         )
