@@ -158,10 +158,17 @@ def _term(column: Any, names: Sequence[str]) -> str:
         return column
     match = _COLUMN.fullmatch(str(column))
     text = match[1] if match else str(column)
-    if text in names:
-        return quote_name(text)
+    if (name := _column_name(text, names)) is not None:
+        return quote_name(name)
     call = _TRANSFORM.fullmatch(text)
-    return f"{call[1]}{quote_name(call[2])})" if call is not None and call[2] in names else text
+    name = None if call is None else _column_name(call[2], names)
+    return text if call is None or name is None else f"{call[1]}{quote_name(name)})"
+
+
+def _column_name(text: str, names: Sequence[str]) -> str | None:
+    """The column that a Column's text shows: as it is, or with backquotes around it but none doubled."""
+    bare = text[1:-1] if text.startswith("`") and text.endswith("`") else text
+    return next((one for one in (text, bare) if one in names), None)
 
 
 # DataFrameWriter
