@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.dml import merge_pruning
 from floeberg.spark.dml.changed_rows import PARALLELISM_FIRST
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.held_settings import held_setting
@@ -20,7 +19,7 @@ def test_source_rows_of_every_partition_that_matched_are_not_inserted(
     session: Any, monkeypatch: pytest.MonkeyPatch, listed: int
 ) -> None:
     """They are left out by a list of their numbers, or by a bitmap for each partition."""
-    monkeypatch.setattr(merge_pruning, "MAX_LISTED_ROWS", listed)
+    monkeypatch.setattr(merge_source_keys, "MAX_LISTED_ROWS", listed)
     table = make(session, "left_over", version=3, mode="merge-on-read")
     session.range(1, 200, 2, 4).createOrReplaceTempView("odd")
     session.sql(
@@ -37,7 +36,7 @@ def test_source_rows_of_every_partition_that_matched_are_not_inserted(
 
 def test_a_large_source_with_few_keys_prunes_by_their_list(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between 1 and 6 lie all files; in the list are two."""
-    monkeypatch.setattr(merge_pruning, "MAX_LISTED_KEYS", 20)
+    monkeypatch.setattr(merge_source_keys, "MAX_LISTED_KEYS", 20)
     table = make(session, "listed", partitioning="PARTITIONED BY (id)")
     planned: list[int] = []
     plan = ChangedTable.plan

@@ -13,7 +13,7 @@ from floeberg.expr.nodes import Expression
 from floeberg.spark.dml.assignments import TypesOf
 from floeberg.spark.dml.changed_rows import FILE, POSITION, PREFIX, SOURCE_ROW
 from floeberg.spark.dml.merge_clauses import ClauseTexts
-from floeberg.spark.dml.merge_pruning import KeyPair, key_pairs
+from floeberg.spark.dml.merge_key_pairs import KeyPair, key_pairs
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun
 from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.statement_text import StatementText

@@ -18,7 +18,7 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.dml.assignments import Assigned, Path, assigned_fields, checked, new_row, row_after
 from floeberg.spark.dml.changed_rows import FILE, POSITION, PREFIX, SOURCE_ROW
 from floeberg.spark.dml.column_keys import column_pairs, own_conditions
-from floeberg.spark.dml.merge_pruning import KeyPair
+from floeberg.spark.dml.merge_key_pairs import KeyPair
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun, named
 from floeberg.spark.dml.rerun import run_again_on_conflict
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression, value_types

@@ -30,7 +30,8 @@ from floeberg.spark.dml.changed_rows import (
     may_write_at_once,
     write_changes,
 )
-from floeberg.spark.dml.merge_pruning import KeyPair, SourceKeys, source_keys, without_rows
+from floeberg.spark.dml.merge_key_pairs import KeyPair
+from floeberg.spark.dml.merge_source_keys import SourceKeys, source_keys, without_rows
 from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.types import iceberg_schema_of

@@ -1,0 +1,124 @@
+"""What the keys of a MERGE's source say of the rows that it can match: ranges and lists, so that few files are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap64
+from pyspark.sql import functions as F
+
+from floeberg.expr.literals import Literal, Temporal
+from floeberg.expr.nodes import FALSE, TRUE, Expression, Op, Predicate, Reference, and_
+from floeberg.files.deletion_vector import bitmap_of
+from floeberg.spark.dml.changed_rows import PREFIX, SOURCE_ROW
+from floeberg.spark.dml.merge_key_pairs import KeyPair
+from floeberg.spark.read.deletes.positions import to_words, words_column
+from floeberg.spec.schema import Schema
+from floeberg.spec.types import DateType, NestedField, StringType, TimestamptzType
+from floeberg.sql.text.lexer import quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MAX_LISTED_KEYS: Final = 1_000
+MAX_LISTED_ROWS: Final = 1_000
+_PARTITION_SHIFT: Final = 33
+_ROW_IN_PARTITION: Final = (1 << _PARTITION_SHIFT) - 1
+"""How `monotonically_increasing_id` is made."""
+_PARTITION: Final = f"{PREFIX}partition"
+_WORDS: Final = f"{PREFIX}words"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKeys:
+    """How many rows a source has, and what its keys say of the rows that it can match."""
+
+    rows: int
+    condition: Expression
+
+
+def source_keys(source: DataFrame, pairs: Sequence[KeyPair], schema: Schema) -> SourceKeys:
+    """Looks at the source, which must be one that gives the same rows each time. The keys of a small source come with
+    its size; those of a large one that has few of them need a second look."""
+    items = ["count(1) AS rows"]
+    for number, pair in enumerate(pairs):
+        key = _physical(pair)
+        listed = f"collect_set(IF({SOURCE_ROW} & {_ROW_IN_PARTITION} < {MAX_LISTED_KEYS}, {key}, NULL))"
+        items += [
+            f"min({key}) AS low{number}",
+            f"max({key}) AS high{number}",
+            f"approx_count_distinct({key}) AS distinct{number}",
+            f"IF(count(1) <= {MAX_LISTED_KEYS}, {listed}, NULL) AS keys{number}",
+            f"{_is_told_exactly(pair)} AS exact{number}",
+        ]
+    found = source.selectExpr(*items).collect()[0].asDict()
+    if not found["rows"]:
+        return SourceKeys(0, FALSE)
+    few = [number for number in range(len(pairs)) if found[f"distinct{number}"] <= MAX_LISTED_KEYS // 2]
+    if few and found["rows"] > MAX_LISTED_KEYS:
+        items = [f"collect_set({_physical(pairs[number])}) AS keys{number}" for number in few]
+        found |= source.selectExpr(*items).collect()[0].asDict()
+    conditions = [
+        _condition(schema, pair, found[f"low{number}"], found[f"high{number}"], found[f"keys{number}"])
+        for number, pair in enumerate(pairs)
+        if found[f"exact{number}"] is not False
+    ]
+    return SourceKeys(found["rows"], and_(*conditions) if conditions else TRUE)
+
+
+def _condition(schema: Schema, pair: KeyPair, low: Any, high: Any, keys: Sequence[Any] | None) -> Expression:
+    if low is None:
+        return FALSE  # every key is null, and null equals nothing
+    reference = Reference(schema.names[pair.field.field_id])
+    if keys is not None and len(keys) <= MAX_LISTED_KEYS:
+        return Predicate(Op.IN, reference, tuple(_literal(value, pair.field) for value in sorted(keys)))
+    return and_(
+        Predicate(Op.GT_EQ, reference, (_literal(low, pair.field),)),
+        Predicate(Op.LT_EQ, reference, (_literal(high, pair.field),)),
+    )
+
+
+def _physical(pair: KeyPair) -> str:
+    """The key as a number or text: Python's own dates and times have another range and zone."""
+    column = quote_name(pair.source)
+    if isinstance(pair.field.type, DateType):
+        return f"unix_date({column})"
+    return f"unix_micros({column})" if isinstance(pair.field.type, TimestamptzType) else column
+
+
+def _is_told_exactly(pair: KeyPair) -> str:
+    """Whether Python gets every key as it is: bytes that are not UTF-8 reach it as other characters."""
+    return f"bool_and(is_valid_utf8({_physical(pair)}))" if isinstance(pair.field.type, StringType) else "true"
+
+
+def _literal(value: Any, field: NestedField) -> Literal:
+    if isinstance(field.type, DateType | TimestamptzType):
+        return Temporal(field.type, int(value))
+    literal: Literal = value
+    return literal
+
+
+def without_rows(source: DataFrame, matched: BitMap64) -> DataFrame:
+    """The rows of a source but those whose SOURCE_ROW is given."""
+    if not matched:
+        return source
+    if len(matched) <= MAX_LISTED_ROWS:
+        return source.where(f"{SOURCE_ROW} NOT IN ({', '.join(str(row) for row in matched)})")
+    # A row's number is that of its partition, and under it its place there: a bitmap for each partition.
+    partitions: dict[int, BitMap64] = {}
+    rows = np.frombuffer(matched.to_array(), dtype=np.uint64)
+    numbers = rows >> np.uint64(_PARTITION_SHIFT)
+    for number in np.unique(numbers):
+        partitions[int(number)] = bitmap_of(rows[numbers == number] & np.uint64(_ROW_IN_PARTITION))
+    words = words_column([to_words(found) for found in partitions.values()])
+    known = source.sparkSession.createDataFrame(pa.table({_PARTITION: pa.array(partitions, pa.int64()), _WORDS: words}))
+    joined = source.join(
+        F.broadcast(known), F.expr(f"shiftright({SOURCE_ROW}, {_PARTITION_SHIFT}) = {_PARTITION}"), "left"
+    )
+    place = f"{SOURCE_ROW} & {_ROW_IN_PARTITION}"
+    word = f"get({_WORDS}, CAST(shiftright({place}, 6) AS INT))"
+    return joined.where(f"coalesce(bit_get({word}, CAST({place} & 63 AS INT)), 0) = 0").drop(_PARTITION, _WORDS)
