@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from floeberg.errors import InvalidInput
+from floeberg.spark.dml import merge_source_keys
 from floeberg.spark.dml.changed_rows import PARALLELISM_FIRST
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.held_settings import held_setting
