@@ -83,6 +83,7 @@ check: $(STAMP) ## lint, types, layers, public API, docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/public_api.py --check
+	$(BIN)/python tools/unused_code.py
 	$(BIN)/python -W error::DeprecationWarning -m mkdocs build --strict --quiet --site-dir site
 
 format: $(STAMP) ## fix what ruff can fix

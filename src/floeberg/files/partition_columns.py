@@ -83,11 +83,6 @@ def partition_dtype(kind: IcebergType) -> pl.DataType:
     return _DTYPES.get(type(kind), pl.Binary())
 
 
-def partition_struct_dtype(partition_type: StructType) -> pl.Struct:
-    """The dtype of a frame's `partition` column: one member for each partition field, named by its field id."""
-    return pl.Struct({str(member.field_id): partition_dtype(member.type) for member in partition_type})
-
-
 def inferred_partition_type(fields: Sequence[WireField]) -> StructType:
     """The partition type that a file's own Avro schema describes, where no spec is at hand."""
     return StructType(

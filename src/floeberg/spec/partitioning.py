@@ -84,9 +84,6 @@ class PartitionSpec:
         """The field of that name or id."""
         return next((f for f in self.fields if name_or_id in (f.name, f.field_id)), None)
 
-    def fields_by_source_id(self, source_id: int) -> tuple[PartitionField, ...]:
-        return tuple(field for field in self.fields if source_id in field.source_ids)
-
     def compatible_with(self, other: PartitionSpec) -> bool:
         """Equivalent: the same names, transforms and source columns in the same order; ids do not matter."""
         return len(self.fields) == len(other.fields) and all(

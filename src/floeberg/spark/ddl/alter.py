@@ -8,7 +8,6 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.operation import Operation
 from floeberg.commit.refs import CreateRef, RemoveRef, Retention
 from floeberg.commit.table_changes import ChangeLocation, ChangeProperties, ChangeSortOrder, ChangeSpec
-from floeberg.errors import InvalidInput
 from floeberg.spark.ddl.create import COMMENT
 from floeberg.spark.host.execution import Execution, commit
 from floeberg.spark.host.results import nothing
@@ -138,8 +137,3 @@ def drop_reference(execution: Execution, statement: DropReference) -> DataFrame:
     return change(execution, statement.table, operation)
 
 
-def refuse_view(execution: Execution, table: Name) -> None:
-    """Raises InvalidInput when a statement about a table names a view."""
-    identifier = execution.session.table_identifier(table.parts)
-    if execution.session.view_exists(identifier):
-        raise InvalidInput(f"{identifier} is a view; use ALTER VIEW")

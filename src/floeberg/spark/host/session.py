@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from floeberg.catalogs.base import CatalogBackend, LoadedTable, LoadedView
 from floeberg.catalogs.identifiers import Identifier, Namespace
-from floeberg.errors import InvalidInput, NamespaceNotFound, NotFound, TableNotFound, UnsupportedFeature, ViewNotFound
+from floeberg.errors import InvalidInput, NamespaceNotFound, NotFound, UnsupportedFeature, ViewNotFound
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
 from floeberg.spark.host.originals import original
@@ -416,10 +416,6 @@ def refuse_static(identifier: TableIdentifier, selector: Selector | None) -> Non
     """Raises UnsupportedFeature when a statement that changes a table names a snapshot or metadata table of it."""
     if selector is not None and selector.kind != "branch":
         raise UnsupportedFeature(f"{identifier}: a {selector.kind} of a table cannot be changed")
-
-
-def table_not_found(identifier: TableIdentifier) -> TableNotFound:
-    return TableNotFound(f"table {identifier} does not exist", table=str(identifier))
 
 
 def view_not_found(identifier: TableIdentifier) -> ViewNotFound:

@@ -34,10 +34,6 @@ class ViewText:
     columns: ViewColumns
 
 
-def is_text_view(resolved: Resolved) -> bool:
-    return resolved.view is not None or isinstance(resolved.remembered, TextView)
-
-
 def view_text(execution: Execution, resolved: Resolved) -> ViewText:
     """The query of a view. The statement's parameters and DataFrames are not in sight there. Raises InvalidInput for a
     view that reads itself, UnsupportedFeature for a text that cannot be put into its place."""

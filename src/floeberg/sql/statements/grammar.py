@@ -87,15 +87,6 @@ class Grammar:
 
     # Lists
 
-    def names_list(self) -> tuple[str, ...]:
-        """`(a, b)`."""
-        self.cursor.expect("(")
-        found = [self.cursor.name("a column's name")]
-        while self.cursor.accept(","):
-            found.append(self.cursor.name("a column's name"))
-        self.cursor.expect(")")
-        return tuple(found)
-
     def paths(self) -> tuple[tuple[str, ...], ...]:
         """`a, b.c`, with parentheses around if they are there."""
         parenthesis = self.cursor.accept("(")

@@ -138,10 +138,6 @@ class Cursor:
             raise self.error(f"expected {what}", hint="quote a name that is no plain word with backquotes")
         return name_value(self.text(self.advance()))
 
-    def at_part(self) -> bool:
-        """Whether a part of a multipart name is next: a name, or IDENTIFIER('…')."""
-        return self.token.is_name
-
     def multipart(self, what: str = "a name") -> Name:
         """`a.b.c`, with IDENTIFIER(…) resolved from a literal or a parameter. Raises InvalidInput when it cannot be."""
         start = self.start

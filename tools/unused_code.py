@@ -1,0 +1,62 @@
+"""Finds code of the package that nothing in the package uses, by vulture. What is allowed says why it is there."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).parent.parent
+PUBLIC = ROOT / "docs" / "reference" / "public-api.txt"
+
+ALLOWED = {
+    "called by Python, pyarrow, typer or SQLAlchemy": {
+        "__getattr__", "__dir__", "__call__", "readable", "writable", "seekable", "readall", "readinto", "closed", "list_commands",
+        "__signature__", "__annotations__", "scanner", "trace", "memo", "protocol", "_connected", "_begin",
+    },
+    "methods of PySpark's classes": {
+        "whenMatched", "whenNotMatched", "whenNotMatchedBySource", "withSchemaEvolution", "updateAll", "insertAll", "tableProperty",
+        "partitionedBy", "clusterBy", "createOrReplace", "overwritePartitions", "_root_plan_id",
+    },
+    "found by name": {"open_hdfs_store", "open_object_store"},
+    "for REST catalogs": {
+        "Unauthorized", "Forbidden", "BadRequest", "parse_json", "write_json", "for_others", "requirement_from_json",
+        "check_requirements", "requirements_for", "parse_update", "updates_to_json", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
+        "set_branch_snapshot", "guard_inside", "UntrustedImplementation",
+    },
+    "for the procedures that import and rewrite files": {
+        "DeleteFiles", "RewriteFiles", "RewriteManifests", "FixedStores", "describe_file", "write_manifest_frame", "describe_manifest", "stored_partition_type", "FileAlreadyExists", "reassign_ids",
+        "refresh_ids", "rebase",
+    },
+    "for statistics and aggregates from metadata": {"aggregate_frame", "read_blob", "THETA_SKETCH_V1", "footer_size_in_bytes", "total_files"},
+    "the specification's rules, which tests use as oracles": {
+        "manifest_may_match", "strict_projection", "simplify", "row_key", "filter_batch", "identifier_field_names",
+        "position_delete_schema", "find_table_references", "path_key", "segments", "attached_session", "NULLS_LAST", "PARTITION", "SNAPSHOT",
+    },
+    "fields of records, kept as they were read": {
+        "custom_location", "any_name", "atomic_rename", "list_consistent", "partition_spec", "log_entries", "view_versions", "has_partition_clause",
+    },
+}  # fmt: skip
+FOUND = re.compile(r"(?P<place>[^:]+:\d+): unused \w+ '(?P<name>[^']+)'")
+
+
+def main() -> int:
+    allowed = {name for names in ALLOWED.values() for name in names}
+    public = set(re.findall(r"\w+", PUBLIC.read_text(encoding="utf-8")))
+    command = [sys.executable, "-m", "vulture", "src/floeberg", "--min-confidence", "60", "--exclude", "*/testing/*"]
+    lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.splitlines()
+    matches = [found for line in lines if (found := FOUND.match(line)) is not None]
+    unused = [found for found in matches if found["name"] not in allowed | public]
+    stale = allowed - {found["name"] for found in matches}
+    for found in unused:
+        print(
+            f"{found['place']}: nothing in the package uses {found['name']!r}; remove it, or say in {__file__} why it stays"
+        )
+    for name in sorted(stale):
+        print(f"{__file__}: {name!r} is used or gone; remove it from the list")
+    return 1 if unused or stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
