@@ -27,7 +27,7 @@ from floeberg.spark.read.named_tables import (
     with_timestamp,
     with_version,
 )
-from floeberg.spark.read.packed_columns import HIDDEN_COLUMNS, packed, with_own_names
+from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS, renamed, with_own_names
 from floeberg.spark.sql.conjuncts import table_conditions
 from floeberg.spark.sql.hidden_columns import NOTHING, HiddenColumns, TableColumns, hidden_columns, names_any
 from floeberg.spark.sql.names import Names, display_name
@@ -65,7 +65,7 @@ def run_query(execution: Execution, references: References) -> DataFrame:
     for number, (table, source) in enumerate(zip(references.tables, sources, strict=True)):
         keys[id(table)] = key = f"floeberg_{number}"
         frame = _frame(execution, source, conditions[number], hidden.of(number))
-        frames[key] = packed(frame, hidden.packed[number], number) if number in hidden.packed else frame
+        frames[key] = renamed(frame, hidden.renamed[number], number) if number in hidden.renamed else frame
     functions = function_calls(execution, references)
     text = replace_references(
         execution.sql,
@@ -76,8 +76,8 @@ def run_query(execution: Execution, references: References) -> DataFrame:
         more=hidden.rewrites,
     )
     result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
-    if hidden.packed:
-        result = with_own_names(result, hidden.packed)
+    if hidden.renamed:
+        result = with_own_names(result)
     remember_sources(result, frames.values())
     return result
 
