@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HIDDEN_COLUMNS: Final = METADATA_COLUMN_NAMES - {column.name for column in CHANGELOG_COLUMNS}
 """The metadata columns that a query may name of any table."""
 
-_PREFIX: Final = re.compile(rf"{PREFIX}\d+")
+_NAME: Final = re.compile(rf"{PREFIX}\d+({'|'.join(sorted(HIDDEN_COLUMNS))})(?: AS \1(?!\w))?")
 
 
 def renamed(frame: Any, columns: Sequence[str], reference: int) -> Any:
@@ -31,5 +31,5 @@ def renamed(frame: Any, columns: Sequence[str], reference: int) -> Any:
 def with_own_names(frame: DataFrame) -> DataFrame:
     """The frame with the names that Spark makes of expressions, `max(_pos)`, as the user wrote them."""
     given = frame.columns
-    names = [_PREFIX.sub("", name) for name in given]
+    names = [_NAME.sub(r"\1", name) for name in given]
     return frame if names == given else frame.toDF(*names)
