@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Finds code of the package that nothing in the package uses, by vulture. What is allowed says why it is there."""
 
 from __future__ import annotations

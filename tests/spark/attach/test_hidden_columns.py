@@ -32,6 +32,7 @@ def tables(session: Any) -> Any:
         ("SELECT lake.db.seen.*, lake.db.seen._pos FROM lake.db.seen", ["id", "name", "_pos"]),
         ("SELECT *, (SELECT max(_pos) FROM lake.db.seen) AS m FROM lake.db.other o", ["id", "other", "m"]),
         ("SELECT count(*), max(_pos) FROM lake.db.seen", ["count(1)", "max(_pos)"]),
+        ("SELECT to_json(struct(id, _pos)) FROM lake.db.seen", ["to_json(struct(id, _pos))"]),
         ("FROM lake.db.seen SELECT *, _spec_id", ["id", "name", "_spec_id"]),
     ],
 )  # fmt: skip

@@ -1,11 +1,13 @@
-"""Metadata columns in a statement's text: packed into a struct of its own name, which stars leave out."""
+"""Metadata columns in a statement's text: renamed for the statement, which stars leave out."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.sql.queries.hidden_columns import PACKED, TableColumns, hidden_columns
+from floeberg.sql.queries.hidden_columns import PREFIX, TableColumns, hidden_columns
 from floeberg.sql.queries.references import find_references, replace_references
 from floeberg.sql.text.names import SessionNames
 
@@ -18,57 +20,61 @@ def rewritten(sql: str) -> str:
     references = find_references(sql, NAMES)
     hidden = hidden_columns(references, [COLUMNS] * len(references.tables), OTHERS.get)
     text = replace_references(sql, references, lambda table: table.parts[-1], more=hidden.rewrites)
-    return text.replace(f"`{PACKED}0`", "#0").replace(f"`{PACKED}1`", "#1")
+    return re.sub(rf"`{PREFIX}(\d+)(_\w+)`", r"#\1\2", text)
 
 
 @pytest.mark.parametrize(
     ("sql", "expected"),
     [
         ("SELECT * FROM lake.db.t x", "SELECT * FROM t x"),
-        ("SELECT *, _file FROM lake.db.t x", "SELECT * EXCEPT (#0), #0._file FROM t x"),
-        ("SELECT * FROM lake.db.t x WHERE `_POS` > 1", "SELECT * EXCEPT (#0) FROM t x WHERE #0.`_POS` > 1"),
-        ("SELECT * EXCEPT (a), _pos FROM lake.db.t x", "SELECT * EXCEPT (#0, a), #0._pos FROM t x"),
+        ("SELECT *, _file FROM lake.db.t x", "SELECT * EXCEPT (#0_file), #0_file AS _file FROM t x"),
+        ("SELECT * FROM lake.db.t x WHERE `_POS` > 1", "SELECT * EXCEPT (#0_pos) FROM t x WHERE #0_pos > 1"),
+        ("SELECT * EXCEPT (a), _pos FROM lake.db.t x", "SELECT * EXCEPT (#0_pos, a), #0_pos AS _pos FROM t x"),
         ("SELECT * EXCEPT (_pos) FROM lake.db.t x", "SELECT * EXCEPT (_pos) FROM t x"),
         ("SELECT struct(*), count(DISTINCT *), count(*), _pos FROM lake.db.t x",
-         "SELECT struct(* EXCEPT (#0)), count(DISTINCT * EXCEPT (#0)), count(*), #0._pos FROM t x"),
+         "SELECT struct(* EXCEPT (#0_pos)), count(DISTINCT * EXCEPT (#0_pos)), count(*), #0_pos AS _pos FROM t x"),
         ("SELECT x.*, y.* FROM lake.db.t x, lake.db.u y WHERE y._pos = 1",
-         "SELECT x.*, y.* EXCEPT (#1) FROM t x, u y WHERE y.#1._pos = 1"),
+         "SELECT x.*, y.* EXCEPT (#1_pos) FROM t x, u y WHERE y.#1_pos = 1"),
         ("SELECT * FROM lake.db.t x NATURAL JOIN lake.db.u y WHERE x._pos = y._pos",
-         "SELECT * EXCEPT (#0, #1) FROM t x NATURAL JOIN u y WHERE x.#0._pos = y.#1._pos"),
+         "SELECT * EXCEPT (#0_pos, #1_pos) FROM t x NATURAL JOIN u y WHERE x.#0_pos = y.#1_pos"),
         ("SELECT * FROM lake.db.t x LEFT SEMI JOIN lake.db.u y ON x._pos = y._pos",
-         "SELECT * EXCEPT (#0) FROM t x LEFT SEMI JOIN u y ON x.#0._pos = y.#1._pos"),
-        ("SELECT count(*), 2 * _pos FROM lake.db.t x", "SELECT count(*), 2 * #0._pos FROM t x"),
+         "SELECT * EXCEPT (#0_pos) FROM t x LEFT SEMI JOIN u y ON x.#0_pos = y.#1_pos"),
+        ("SELECT count(*), 2 * _pos FROM lake.db.t x", "SELECT count(*), 2 * #0_pos FROM t x"),
         ("SELECT * FROM (SELECT * FROM lake.db.t x WHERE _pos = 1) y",
-         "SELECT * FROM (SELECT * EXCEPT (#0) FROM t x WHERE #0._pos = 1) y"),
+         "SELECT * FROM (SELECT * EXCEPT (#0_pos) FROM t x WHERE #0_pos = 1) y"),
         ("SELECT '_file', * FROM lake.db.t x -- _pos", "SELECT '_file', * FROM t x -- _pos"),
         ("SELECT * FROM plain WHERE EXISTS (SELECT * FROM lake.db.t x WHERE _pos = plain.p)",
-         "SELECT * FROM plain WHERE EXISTS (SELECT * EXCEPT (#0) FROM t x WHERE #0._pos = plain.p)"),
+         "SELECT * FROM plain WHERE EXISTS (SELECT * EXCEPT (#0_pos) FROM t x WHERE #0_pos = plain.p)"),
         ("SELECT * FROM lake.db.t x WHERE EXISTS (SELECT * FROM plain WHERE p = _pos)",
-         "SELECT * EXCEPT (#0) FROM t x WHERE EXISTS (SELECT * FROM plain WHERE p = #0._pos)"),
+         "SELECT * EXCEPT (#0_pos) FROM t x WHERE EXISTS (SELECT * FROM plain WHERE p = #0_pos)"),
+        ("SELECT struct(a, x._pos), max(_pos), x._POS FROM lake.db.t x GROUP BY x._pos",
+         "SELECT struct(a, x.#0_pos AS _pos), max(#0_pos), x.#0_pos AS _POS FROM t x GROUP BY x.#0_pos"),
+        ("FROM lake.db.t x |> AGGREGATE max(_file) AS m GROUP BY _pos",
+         "FROM t x |> AGGREGATE max(#0_file) AS m GROUP BY #0_pos AS _pos"),
         # What has a column of the name comes first.
         ("SELECT _pos FROM lake.db.t x, with_pos", "SELECT _pos FROM t x, with_pos"),
         ("SELECT _pos FROM lake.db.t x, (SELECT 1 AS _pos) y", "SELECT _pos FROM t x, (SELECT 1 AS _pos) y"),
         ("WITH c AS (SELECT _pos FROM lake.db.t x) SELECT _pos FROM c",
-         "WITH c AS (SELECT #0._pos FROM t x) SELECT _pos FROM c"),
+         "WITH c AS (SELECT #0_pos AS _pos FROM t x) SELECT _pos FROM c"),
         ("SELECT a AS _pos FROM lake.db.t x ORDER BY _pos", "SELECT a AS _pos FROM t x ORDER BY _pos"),
-        ("SELECT a FROM lake.db.t x ORDER BY _pos", "SELECT a FROM t x ORDER BY #0._pos"),
+        ("SELECT a FROM lake.db.t x ORDER BY _pos", "SELECT a FROM t x ORDER BY #0_pos"),
         # What is no column.
         ("SELECT a _pos, f(_pos => a), transform(a, _pos -> _pos) FROM lake.db.t x",
          "SELECT a _pos, f(_pos => a), transform(a, _pos -> _pos) FROM t x"),
         ("SELECT a._pos, f(a)._pos FROM lake.db.t x", "SELECT a._pos, f(a)._pos FROM t x"),
-        # Pipes drop the struct after its last use.
-        ("FROM lake.db.t x |> WHERE _pos > 1 |> WHERE a > 1", "FROM t x |> WHERE #0._pos > 1 |> DROP #0 |> WHERE a > 1"),
+        # Pipes drop the columns after their last use.
+        ("FROM lake.db.t x |> WHERE _pos > 1 |> WHERE a > 1", "FROM t x |> WHERE #0_pos > 1 |> DROP #0_pos |> WHERE a > 1"),
         ("FROM lake.db.t x |> EXTEND _pos AS p |> SELECT *, _file |> WHERE p > 1",
-         "FROM t x |> EXTEND #0._pos AS p |> SELECT * EXCEPT (#0), #0._file |> WHERE p > 1"),
-        ("FROM lake.db.t x |> WHERE _pos > 1 |> SELECT *", "FROM t x |> WHERE #0._pos > 1 |> DROP #0 |> SELECT *"),
-        ("FROM lake.db.t x |> AS y |> WHERE y._pos = 1", "FROM t x |> AS y |> WHERE y.#0._pos = 1 |> DROP #0"),
+         "FROM t x |> EXTEND #0_pos AS p |> SELECT * EXCEPT (#0_pos, #0_file), #0_file AS _file |> WHERE p > 1"),
+        ("FROM lake.db.t x |> WHERE _pos > 1 |> SELECT *", "FROM t x |> WHERE #0_pos > 1 |> DROP #0_pos |> SELECT *"),
+        ("FROM lake.db.t x |> AS y |> WHERE y._pos = 1", "FROM t x |> AS y |> WHERE y.#0_pos = 1 |> DROP #0_pos"),
         ("FROM lake.db.t x |> LEFT SEMI JOIN lake.db.u y ON x._pos = y._pos",
-         "FROM t x |> LEFT SEMI JOIN u y ON x.#0._pos = y.#1._pos |> DROP #0"),
+         "FROM t x |> LEFT SEMI JOIN u y ON x.#0_pos = y.#1_pos |> DROP #0_pos"),
         # A PIVOT consumes what it names.
         ("SELECT * FROM lake.db.t x PIVOT (max(_pos) FOR a IN (1))", "SELECT * FROM t x PIVOT (max(_pos) FOR a IN (1))"),
     ],
 )  # fmt: skip
-def test_metadata_columns_become_members_of_a_struct_that_stars_leave_out(sql: str, expected: str) -> None:
+def test_metadata_columns_get_names_of_their_own_that_stars_leave_out(sql: str, expected: str) -> None:
     assert rewritten(sql) == expected
 
 

@@ -135,5 +135,3 @@ def create_reference(execution: Execution, statement: CreateReference) -> DataFr
 def drop_reference(execution: Execution, statement: DropReference) -> DataFrame:
     operation = RemoveRef(name=statement.name, type=RefType(statement.kind), if_exists=statement.if_exists)
     return change(execution, statement.table, operation)
-
-

@@ -20,8 +20,8 @@ from floeberg.spark.read.frame_registry import (
     table_frame_of,
 )
 from floeberg.spark.read.hidden_frames import hidden_of, mentioned, step_of, widened
-from floeberg.spark.read.packed_columns import HIDDEN_COLUMNS
 from floeberg.spark.read.prune_frames import filtered, narrowed
+from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS
 
 Method = Callable[..., Any]
 

@@ -31,7 +31,7 @@ from floeberg.spark.read.named_tables import (
     with_timestamp,
     with_version,
 )
-from floeberg.spark.read.packed_columns import HIDDEN_COLUMNS, packed, with_own_names
+from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS, renamed, with_own_names
 from floeberg.spark.read.table_cache import is_cached
 from floeberg.spec.schema import Schema
 from floeberg.sql.conditions.predicates import Condition
@@ -84,7 +84,7 @@ def run_query(execution: Execution, references: References, given: Sequence[Cond
     for number, (table, source) in enumerate(zip(references.tables, sources, strict=True)):
         keys[id(table)] = key = f"floeberg_{number}"
         frame = _frame(execution, source, conditions[number], hidden.of(number))
-        frames[key] = packed(frame, hidden.packed[number], number) if number in hidden.packed else frame
+        frames[key] = renamed(frame, hidden.renamed[number], number) if number in hidden.renamed else frame
     functions = function_calls(execution, references)
     text = replace_references(
         execution.sql,
@@ -95,8 +95,8 @@ def run_query(execution: Execution, references: References, given: Sequence[Cond
         more=[*hidden.rewrites, *place_rewrites(execution, references)],
     )
     result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
-    if hidden.packed:
-        result = with_own_names(result, hidden.packed)
+    if hidden.renamed:
+        result = with_own_names(result)
     remember_sources(result, frames.values())
     return result
 

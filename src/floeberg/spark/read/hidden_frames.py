@@ -20,7 +20,7 @@ from floeberg.spark.host.originals import original
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.frame import with_metadata_columns
 from floeberg.spark.read.frame_registry import FrameStep, TableFrame, is_connect
-from floeberg.spark.read.packed_columns import HIDDEN_COLUMNS
+from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS
 from floeberg.spec.metadata_columns import PARTITION_NAME, metadata_column
 from floeberg.spec.partition_union import unified_partition_type
 from floeberg.sql.text.cursor import Cursor

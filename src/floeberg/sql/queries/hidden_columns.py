@@ -1,8 +1,9 @@
 """Metadata columns (`_file`, `_pos` …) in a query: hidden, as Spark hides them, from all that does not name them.
 
-A DataFrame can hide no column. So a table whose metadata columns are named is given with them packed into one struct that
-has a name of its own in the statement: no join, set operation or name can meet it by chance. Each name that Spark would
-resolve to a metadata column becomes a member of that struct, and every star that would see the struct leaves it out.
+A DataFrame can hide no column. So a table whose metadata columns are named is given with them under names that no other
+reference of the statement has: no join, set operation or name can meet them by chance. Each name that Spark would resolve
+to a metadata column becomes that name, and every star that would see it leaves it out. (One struct for all of them would
+keep their names, but Spark's optimizer mistakes members of structs below unions and semi joins.)
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from floeberg.sql.text.lexer import Token, line_and_column, name_value, quote_na
 from floeberg.sql.text.names import display_name
 from floeberg.sql.text.query_starts import starts_query
 
-PACKED: Final = "__floeberg_hidden_"
-"""What the name of a struct of metadata columns begins with; the number of the reference follows."""
+PREFIX: Final = "__floeberg_hidden_"
+"""What the name of a metadata column begins with in a statement; the number of the reference and its own name follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +47,23 @@ class TableColumns:
 
 @dataclass(frozen=True, slots=True)
 class HiddenColumns:
-    """By the number of a reference, the metadata columns to pack into a struct, or to give as they are (under a PIVOT, which
+    """By the number of a reference, the metadata columns to give under other names, or as they are (under a PIVOT, which
     consumes them); and what to change in the text."""
 
-    packed: Mapping[int, tuple[str, ...]]
+    renamed: Mapping[int, tuple[str, ...]]
     plain: Mapping[int, tuple[str, ...]]
     rewrites: tuple[Rewrite, ...]
 
     def of(self, reference: int) -> tuple[str, ...]:
-        return self.packed.get(reference) or self.plain.get(reference) or ()
+        return self.renamed.get(reference) or self.plain.get(reference) or ()
 
 
 NOTHING: Final = HiddenColumns({}, {}, ())
 
 
-def packed_name(reference: int) -> str:
-    return f"{PACKED}{reference}"
+def statement_name(reference: int, column: str) -> str:
+    """The name of a metadata column in a statement."""
+    return f"{PREFIX}{reference}{column}"
 
 
 def names_any(references: References, known: Iterable[str]) -> bool:
@@ -117,7 +119,7 @@ class _Star:
 
 @dataclass(slots=True)
 class _PipeState:
-    """The steps of a pipe: the one that is read now, and the last one that uses each reference's struct."""
+    """The steps of a pipe: the one that is read now, and the last one that uses each reference's metadata columns."""
 
     last_use: dict[int, int] = field(default_factory=dict)
     step: int = -1
@@ -137,38 +139,49 @@ class _Walk:
         self.numbers = {id(relation): number for number, relation in enumerate(references.relations)}
         own = {id(relation): columns[number].own for number, relation in enumerate(references.relations)}
         self.sources = ColumnSources(references.cursor, own, references.walk.cte_uses, of_spark)
-        self.packed: dict[int, dict[str, None]] = {}
+        self.renamed: dict[int, dict[str, None]] = {}
         self.plain: dict[int, dict[str, None]] = {}
         self.rewrites: list[Rewrite] = []
         self.stars: list[_Star] = []
         self.unhideable: set[int] = set()
         self.froms: dict[int, list[_Leaf]] = {}
         self.pipes: dict[int, _PipeState] = {}
+        self.drops: list[tuple[int, int]] = []
+        self.item_starts: set[int] = set()
+        self.item_ends: set[int] = set()
 
     def result(self) -> HiddenColumns:
-        for number in self.packed.keys() & (self.plain.keys() | self.unhideable):
-            names = ", ".join(self.packed[number])
+        for number in self.renamed.keys() & (self.plain.keys() | self.unhideable):
+            names = ", ".join(self.renamed[number])
             raise UnsupportedFeature(
                 f"{names} of {display_name(self.references.tables[number].parts)} cannot be hidden here; put the table into a "
                 f"subquery that names them: (SELECT *, {names} FROM …)"
             )
+        self.rewrites.extend(self._dropped(number, before) for number, before in self.drops)
         for star in self.stars:
-            numbers = [number for number, step in star.tables if number in self.packed and self._is_there(number, step)]
+            numbers = [
+                number for number, step in star.tables if number in self.renamed and self._is_there(number, step)
+            ]
             if numbers:
                 self.rewrites.append(self._without(star.index, numbers))
         return HiddenColumns(
-            {number: tuple(names) for number, names in self.packed.items()},
+            {number: tuple(names) for number, names in self.renamed.items()},
             {number: tuple(names) for number, names in self.plain.items()},
             tuple(self.rewrites),
         )
 
     def _is_there(self, number: int, step: int) -> bool:
-        """Whether a reference's struct was not dropped before that step of its pipe."""
+        """Whether a reference's metadata columns were not dropped before that step of its pipe."""
         return number not in self.pipes or self.pipes[number].last_use[number] >= step
+
+    def _names(self, numbers: Iterable[int]) -> str:
+        return ", ".join(
+            quote_name(statement_name(number, column)) for number in numbers for column in self.renamed[number]
+        )
 
     def _without(self, star: int, numbers: Sequence[int]) -> Rewrite:
         tokens = self.cursor.tokens
-        names = ", ".join(quote_name(packed_name(number)) for number in numbers)
+        names = self._names(numbers)
         if self._past_star(star) > star + 1:
             at = tokens[star + 2].end
             return Rewrite(at, at, f"{names}, ")
@@ -205,10 +218,16 @@ class _Walk:
         if not select.items and not piped:
             self.unhideable |= {number for leaf in leaves for number in leaf.beneath}
         scope = _Scope(leaves, outer, self._view_columns(select))
+        self._note_items((item.first, item.last) for item in select.items)
         for expression in (*select.items, select.where, select.group_by, select.having, *select.others):
             if expression is not None:
                 self._expression(expression, scope)
         return replace(scope, select=select if select.items else None)
+
+    def _note_items(self, items: Iterable[tuple[int, int]]) -> None:
+        for first, last in items:
+            self.item_starts.add(first)
+            self.item_ends.add(last)
 
     def _view_columns(self, select: Select) -> frozenset[str]:
         """The known names that a LATERAL VIEW gives to its columns."""
@@ -294,7 +313,7 @@ class _Walk:
     # Pipes
 
     def _pipe(self, query: Query, pipe: Pipe, outer: _Scope | None) -> None:
-        """`FROM t |> …`: the struct is dropped after the last step that uses it."""
+        """`FROM t |> …`: metadata columns are dropped after the last step that uses them."""
         source = pipe.source
         assert isinstance(source, Query)
         for cte in source.ctes:
@@ -330,6 +349,8 @@ class _Walk:
             elif word in ("PIVOT", "UNPIVOT"):
                 leaves = []
             elif word != "DROP":
+                if word in ("SELECT", "EXTEND", "AGGREGATE"):
+                    self._note_items(self._step_items(start + 2, end))
                 self._expression(inside, _Scope(leaves, outer, extra), assigns=word == "SET")
                 if word in ("SELECT", "AGGREGATE"):
                     leaves = []
@@ -337,12 +358,12 @@ class _Walk:
                     names = (self.sources.item_name(*item) for item in self.sources.items(start + 2, end))
                     extra = extra | {name for name in names if name is not None}
             self._note_uses(state, leaves, dropped, end)
-        self.rewrites.extend(self._dropped(number, before) for number, before in dropped.items())
+        self.drops.extend(dropped.items())
 
     def _note_uses(self, state: _PipeState, leaves: Sequence[_Leaf], dropped: dict[int, int], end: int) -> None:
         """After a step: what it used and leaves in its output is dropped at its end, unless a later step uses it."""
         for number in _tables(leaves):
-            if self.pipes.setdefault(number, state) is state and number in self.packed:
+            if self.pipes.setdefault(number, state) is state and number in self.renamed:
                 state.last_use.setdefault(number, state.step)
         for number, step in state.last_use.items():
             if step == state.step:
@@ -350,9 +371,20 @@ class _Walk:
                 if number in _tables(leaves):
                     dropped[number] = end
 
+    def _step_items(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The items of a step, those of its GROUP BY too."""
+        tokens = self.cursor.tokens
+        at = next(
+            (one for one in range(first, last - 1) if tokens[one].upper == "GROUP" and tokens[one + 1].upper == "BY"),
+            None,
+        )
+        if at is None:
+            return list(self.sources.items(first, last))
+        return [*self.sources.items(first, at), *self.sources.items(at + 2, last)]
+
     def _dropped(self, number: int, before: int) -> Rewrite:
         at = self.cursor.tokens[before - 1].end
-        return Rewrite(at, at, f" |> DROP {quote_name(packed_name(number))}")
+        return Rewrite(at, at, f" |> DROP {self._names([number])}")
 
     def _steps(self, query: Query) -> list[int]:
         """The tokens `|>` of a query, outside of parentheses."""
@@ -497,11 +529,36 @@ class _Walk:
         if scope.consumed:
             self.plain.setdefault(number, {})[name] = None
             return
-        self.packed.setdefault(number, {})[name] = None
+        self.renamed.setdefault(number, {})[name] = None
         if number in self.pipes:
             self.pipes[number].last_use[number] = self.pipes[number].step
-        at = self.cursor.tokens[index].start
-        self.rewrites.append(Rewrite(at, at, f"{quote_name(packed_name(number))}."))
+        token = self.cursor.tokens[index]
+        text = quote_name(statement_name(number, name))
+        if self._names_output(index):
+            text += f" AS {self.cursor.text(token)}"
+        self.rewrites.append(Rewrite(token.start, token.end, text))
+
+    def _names_output(self, index: int) -> bool:
+        """Whether a column gets its name from this token, because it is a whole item of a list of columns or of struct()."""
+        tokens = self.cursor.tokens
+        first = index
+        while first > 1 and tokens[first - 1].upper == "." and tokens[first - 2].is_name:
+            first -= 2
+        ends = (index + 1) in self.item_ends or tokens[index + 1].upper in (",", ")")
+        if first in self.item_starts:
+            return ends
+        return ends and tokens[first - 1].upper in ("(", ",") and self._called(first) == "STRUCT"
+
+    def _called(self, index: int) -> str:
+        """The function whose argument begins at a token."""
+        tokens = self.cursor.tokens
+        depth = 0
+        for at in range(index - 1, 0, -1):
+            upper = tokens[at].upper
+            depth += (upper in (")", "]")) - (upper in ("(", "["))
+            if depth < 0:
+                return tokens[at - 1].upper
+        return ""
 
     def _ambiguous(self, name: str, index: int, one: _Leaf, other: _Leaf) -> InvalidInput:
         where = line_and_column(self.cursor.sql, self.cursor.tokens[index].start)
