@@ -42,14 +42,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def spark() -> Any:
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    return session.newSession()
-
-
 class Everything:
     """Every table is ours."""
 
