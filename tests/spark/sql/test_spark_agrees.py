@@ -42,6 +42,12 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(scope="module")
+def spark(spark: Any) -> Any:
+    """A session of its own, whose settings the tests change."""
+    return spark.newSession()
+
+
 class Everything:
     """Every table is ours."""
 
