@@ -55,8 +55,17 @@ def note_origin(frame: Any, origin: Origin) -> None:
 def derived(frame: Any, method: str, result: Any, *args: Any, **kwargs: Any) -> Any:
     """The result of a method, which remembers how it came of the frame where that is known itself."""
     if origin_of(frame) is not None and result is not frame:
-        note_origin(result, DerivedOrigin(frame, method, args, kwargs))
+        note_origin(result, DerivedOrigin(frame, method, own_copy(args), own_copy(kwargs)))
     return result
+
+
+def own_copy(value: Any) -> Any:
+    """What a method was given, with copies of its lists and dicts: the user may go on to change them."""
+    if isinstance(value, Mapping):
+        return {key: own_copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [own_copy(item) for item in value]
+    return tuple(own_copy(item) for item in value) if type(value) is tuple else value
 
 
 def table_of(frame: Any) -> TableOrigin | None:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.types import frame_field
+from floeberg.spark.read.derived_frames import own_copy
 from floeberg.spark.read.frame import with_metadata_columns
 from floeberg.spark.read.frame_registry import FrameStep, TableFrame, is_connect
 from floeberg.spark.read.packed_columns import HIDDEN_COLUMNS
@@ -122,7 +123,7 @@ def _of_steps(found: TableFrame) -> list[str]:
 
 
 def step_of(method: str, args: Sequence[Any], kwargs: Mapping[str, Any], plan_id: int | None) -> FrameStep:
-    return FrameStep(method, tuple(args), dict(kwargs), plan_id)
+    return FrameStep(method, own_copy(tuple(args)), own_copy(kwargs), plan_id)
 
 
 def _without_rows(frame: Any, found: TableFrame, names: Sequence[str]) -> Any:
