@@ -79,7 +79,7 @@ def _definition(
             f"view {identifier} reads the temporary view {min(temporary)}, which ends with its session; make the view "
             "temporary, or read the table itself"
         )
-    frame = query_frame(execution, text)
+    frame = query_frame(execution, execution.session.with_current_place(text))
     _refuse_cycle(execution, identifier)
     schema = iceberg_schema_of(frame.schema)
     query_columns = ",".join(field.name for field in schema.fields)
@@ -132,7 +132,7 @@ def _create_temporary(execution: Execution, statement: CreateView) -> DataFrame:
         return nothing(execution.spark)
     text = _lasting_text(execution, statement.query)
     references = find_references(text, execution.names())
-    frame = query_frame(execution, text)
+    frame = query_frame(execution, session.with_current_place(text))
     _refuse_cycle(execution, TableIdentifier("", tuple(key.split(".", 1)) if shared else (key,)))
     query_names = tuple(frame.columns)
     if statement.columns:

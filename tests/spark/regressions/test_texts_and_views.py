@@ -1,0 +1,88 @@
+"""Texts in double quotes, views of the current place, and views of DataFrames whose arguments the user goes on to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+import floeberg as fb
+
+DOUBLE_QUOTED = "spark.sql.ansi.doubleQuotedIdentifiers"
+
+
+def _rows(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+@pytest.fixture(scope="module")
+def tables(session: Any) -> Iterator[Any]:
+    """`lake.db.t` and a catalog `shelf` that keeps views."""
+    shelf = fb.catalog("shelf", type="memory")
+    shelf.create_namespace("db")
+    fb.attach(session, shelf)
+    session.sql("CREATE TABLE lake.db.t (id INT, s STRING)")
+    session.sql("INSERT INTO lake.db.t VALUES (1, 'a'), (2, 's')")
+    yield session
+    session.sql("USE spark_catalog.default")
+
+
+@pytest.fixture
+def double_quoted(tables: Any) -> Iterator[Any]:
+    tables.conf.set(DOUBLE_QUOTED, "true")
+    yield tables
+    tables.conf.set(DOUBLE_QUOTED, "false")
+
+
+def test_a_view_of_a_frame_keeps_what_its_methods_were_given(tables: Any) -> None:
+    frame = tables.table("lake.db.t")
+    added, renamed, chosen = {"x": F.lit(1)}, {"s": "name"}, ["id"]
+    frame.withColumns(added).createOrReplaceTempView("added")
+    frame.withColumnsRenamed(renamed).createOrReplaceTempView("renamed")
+    frame.select(chosen).createOrReplaceTempView("chosen")
+    ordered = ["id"]
+    first = frame.orderBy(ordered).limit(1)
+    added["x"], renamed["s"], chosen[0], ordered[0] = F.lit(2), "other", "s", "s"
+    assert _rows(tables.sql("SELECT id, x FROM added")) == [(1, 1), (2, 1)]
+    assert _rows(tables.sql("SELECT name FROM renamed")) == [("a",), ("s",)]
+    assert _rows(tables.sql("SELECT id FROM chosen")) == [(1,), (2,)]
+    ordered[0] = "_pos"
+    assert _rows(first.select("id", F.col("_pos") >= 0)) == [(1, True)]
+
+
+def test_names_in_double_quotes_mean_the_same_in_every_part_of_a_statement(double_quoted: Any) -> None:
+    run = double_quoted.sql
+    run("""CREATE TABLE lake.db.q AS SELECT "id", "s" FROM "lake"."db"."t" WHERE "s" = 'a'""")
+    run("""INSERT INTO "lake"."db"."q" ("id") SELECT "t"."id" + 10 FROM "lake"."db"."t" WHERE "s" = 's'""")
+    assert _rows(run("SELECT id FROM lake.db.q")) == [(1,), (12,)]
+    run(
+        """MERGE INTO "lake"."db"."q" "x" USING "lake"."db"."t" "y" ON "x"."id" = "y"."id"
+        WHEN MATCHED AND "y"."s" = 'a' THEN UPDATE SET "s" = "y"."s" || '}' WHEN NOT MATCHED THEN INSERT *"""
+    )
+    assert _rows(run('SELECT "id" FROM lake.db.q WHERE "s" IS NOT NULL')) == [(1,), (2,)]
+    run("""DELETE FROM "lake"."db"."q" WHERE "id" IN (SELECT "id" FROM "lake"."db"."t" WHERE "s" = 's')""")
+    assert _rows(run("SELECT id FROM lake.db.q")) == [(1,), (12,)]
+    run("DROP TABLE lake.db.q")
+
+
+def test_a_view_with_names_in_double_quotes_reads_the_same_rows_without_the_setting(double_quoted: Any) -> None:
+    query = """SELECT "id" FROM "lake"."db"."t" WHERE "s" = 'a'"""
+    double_quoted.sql(f"CREATE OR REPLACE TEMP VIEW quoted AS {query}")
+    double_quoted.sql(f"CREATE VIEW shelf.db.quoted AS {query}")
+    double_quoted.conf.set(DOUBLE_QUOTED, "false")
+    assert _rows(double_quoted.sql("SELECT * FROM quoted")) == [(1,)]
+    assert _rows(double_quoted.sql("SELECT * FROM shelf.db.quoted")) == [(1,)]
+
+
+def test_a_view_gives_the_current_place_of_those_who_read_it(tables: Any) -> None:
+    query = "SELECT current_database(), current_catalog() AS c, `current_schema`() AS d FROM lake.db.t WHERE id = 1"
+    tables.sql("USE lake.db")
+    tables.sql(f"CREATE OR REPLACE TEMP VIEW place AS {query}")
+    tables.sql(f"CREATE VIEW shelf.db.place AS {query}")
+    for view in ("place", "shelf.db.place"):
+        assert _rows(tables.sql(f"SELECT * FROM {view}")) == [("db", "lake", "db")]
+    tables.sql("USE spark_catalog.default")
+    for view in ("place", "shelf.db.place"):
+        assert _rows(tables.sql(f"SELECT * FROM {view}")) == [("default", "spark_catalog", "default")]
