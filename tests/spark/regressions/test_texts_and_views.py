@@ -86,3 +86,30 @@ def test_a_view_gives_the_current_place_of_those_who_read_it(tables: Any) -> Non
     tables.sql("USE spark_catalog.default")
     for view in ("place", "shelf.db.place"):
         assert _rows(tables.sql(f"SELECT * FROM {view}")) == [("default", "spark_catalog", "default")]
+
+
+def test_a_view_of_a_frame_with_metadata_columns_sees_new_rows(tables: Any) -> None:
+    tables.sql("CREATE TABLE lake.db.grows AS SELECT 1 AS id")
+    frame = tables.table("lake.db.grows")
+    frame.withColumn("p", F.col("_pos")).where("p = 0").createOrReplaceTempView("first_rows")
+    frame.filter("_pos = 0").filter(frame.id > 0).select(frame.id, "_pos").createOrReplaceTempView("first_ids")
+    frame.filter("_pos = 0").createOrReplaceTempView("firsts")
+    tables.sql("INSERT INTO lake.db.grows VALUES (2)")
+    assert _rows(tables.sql("SELECT * FROM first_rows")) == [(1, 0), (2, 0)]
+    assert _rows(tables.sql("SELECT * FROM first_ids")) == [(1, 0), (2, 0)]
+    assert _rows(tables.sql("SELECT * FROM firsts")) == [(1,), (2,)]
+
+
+@pytest.mark.parametrize(
+    "derive",
+    [
+        lambda frame: frame.where("id IN (SELECT id FROM chosen_ids)"),
+        lambda frame: frame.where(F.expr("id = (SELECT max(id) FROM chosen_ids)")),
+        lambda frame: frame.where(F.expr("EXISTS (FROM chosen_ids |> WHERE id = 1)")).where("id = 1"),
+    ],
+)
+def test_a_subquery_in_a_view_of_a_frame_keeps_its_meaning(tables: Any, derive: Any) -> None:
+    tables.range(1, 2).createOrReplaceTempView("chosen_ids")
+    derive(tables.table("lake.db.t")).createOrReplaceTempView("chosen_rows")
+    tables.range(5, 6).createOrReplaceTempView("chosen_ids")
+    assert _rows(tables.sql("SELECT id FROM chosen_rows")) == [(1,)]
