@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import floeberg as fb
+from floeberg.errors import UnsupportedFeature
 
 DOUBLE_QUOTED = "spark.sql.ansi.doubleQuotedIdentifiers"
 
@@ -113,3 +114,22 @@ def test_a_subquery_in_a_view_of_a_frame_keeps_its_meaning(tables: Any, derive: 
     derive(tables.table("lake.db.t")).createOrReplaceTempView("chosen_rows")
     tables.range(5, 6).createOrReplaceTempView("chosen_ids")
     assert _rows(tables.sql("SELECT id FROM chosen_rows")) == [(1,)]
+
+
+def test_stars_and_patterns_in_columns_leave_out_metadata_columns(tables: Any) -> None:
+    frame = tables.table("lake.db.t")
+    for star in (F.expr("*"), F.col("*"), "*", frame.colRegex("`.*`")):
+        assert frame.select(star, "_pos").columns == ["id", "s", "_pos"]
+    assert frame.select(F.expr("* EXCEPT (id)"), "_pos").columns == ["s", "_pos"]
+    assert frame.alias("x").select(F.expr("x.*"), "x._pos").columns == ["id", "s", "_pos"]
+    assert _rows(frame.select(F.lit("*"), F.col("id") * 2, F.col("_pos") >= 0)) == [("*", 2, True), ("*", 4, True)]
+    same = "hash(*) = hash(id, s)"
+    assert _rows(frame.filter(f"_pos >= 0 AND {same}").select("id")) == [(1,), (2,)]
+    assert _rows(frame.filter(same).select("id", F.col("_pos") >= 0)) == [(1, True), (2, True)]
+    for wrong in (
+        lambda: frame.withColumn("z", F.expr("struct(*, _pos)")),
+        lambda: frame.select(F.expr("struct(*)"), "_pos"),
+        lambda: frame.filter(F.expr(same)).select("_pos"),
+    ):
+        with pytest.raises(UnsupportedFeature, match="star inside a Column"):
+            wrong()
