@@ -133,3 +133,30 @@ def test_stars_and_patterns_in_columns_leave_out_metadata_columns(tables: Any) -
     ):
         with pytest.raises(UnsupportedFeature, match="star inside a Column"):
             wrong()
+
+
+@pytest.mark.parametrize(
+    ("setting", "made", "read", "query"),
+    [
+        ("spark.sql.ansi.enabled", "false", "true", "SELECT CAST(s AS INT) AS x, id FROM {t} WHERE s = 1 OR id > 0"),
+        (DOUBLE_QUOTED, "false", "true", 'SELECT id FROM {t} WHERE s = "a" OR "id" = s'),
+        ("spark.sql.session.timeZone", "UTC", "Asia/Tokyo", "SELECT hour(timestamp_seconds(id)) AS h, id FROM {t}"),
+        ("spark.sql.parser.escapedStringLiterals", "true", "false", r"SELECT '\n' AS x FROM {t} WHERE s RLIKE '\w'"),
+    ],
+)
+def test_a_temporary_view_keeps_the_settings_that_its_text_was_read_by(
+    tables: Any, is_connect: bool, setting: str, made: str, read: str, query: str
+) -> None:
+    if is_connect:
+        pytest.skip("over Spark Connect a view is refused under other settings")
+    tables.createDataFrame([(1, "a"), (2, "s")], "id INT, s STRING").createOrReplaceTempView("plain")
+    before = tables.conf.get(setting)
+    try:
+        tables.conf.set(setting, made)
+        tables.sql("CREATE OR REPLACE TEMP VIEW kept AS " + query.format(t="lake.db.t"))
+        tables.sql("CREATE OR REPLACE TEMP VIEW expected AS " + query.format(t="plain"))
+        tables.conf.set(setting, read)
+        assert _rows(tables.sql("SELECT * FROM kept")) == _rows(tables.sql("SELECT * FROM expected"))
+        assert tables.conf.get(setting) == read
+    finally:
+        tables.conf.set(setting, before)
