@@ -12,6 +12,7 @@ from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import view_not_found
 from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.host.view_settings import settings_now
 from floeberg.spark.host.views import TextView, ViewColumns, ViewScope, is_temporary_view, mark_of, marked
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.query.view_scope import QUERY_COLUMNS, SCHEMA_MODE, catalogs_of, shown_name, temporary_views_of
@@ -79,7 +80,7 @@ def _definition(
             f"view {identifier} reads the temporary view {min(temporary)}, which ends with its session; make the view "
             "temporary, or read the table itself"
         )
-    frame = query_frame(execution, text)
+    frame = query_frame(execution, execution.session.with_current_place(text))
     _refuse_cycle(execution, identifier)
     schema = iceberg_schema_of(frame.schema)
     query_columns = ",".join(field.name for field in schema.fields)
@@ -132,7 +133,7 @@ def _create_temporary(execution: Execution, statement: CreateView) -> DataFrame:
         return nothing(execution.spark)
     text = _lasting_text(execution, statement.query)
     references = find_references(text, execution.names())
-    frame = query_frame(execution, text)
+    frame = query_frame(execution, session.with_current_place(text))
     _refuse_cycle(execution, TableIdentifier("", tuple(key.split(".", 1)) if shared else (key,)))
     query_names = tuple(frame.columns)
     if statement.columns:
@@ -145,7 +146,7 @@ def _create_temporary(execution: Execution, statement: CreateView) -> DataFrame:
     place = session.place()
     view = TextView(
         text,
-        ViewScope(place, temporary_views_of(session, references)),
+        ViewScope(place, temporary_views_of(session, references), settings_now(session)),
         ViewColumns(query_names, frame.schema),
         mark,
         frozenset(catalogs_of(references, place)) & session.state.catalogs.keys(),

@@ -86,7 +86,7 @@ def _with_column(self: Any, colName: str, col: Any) -> Any:
     if found is None or not names:
         return _explained(self, self, "withColumn", (colName, col), {})
     wide = widened(self, found, names)
-    return wide.narrow(original(wide.frame, "withColumn")(colName, col), keep=[colName])
+    return wide.narrow(original(wide.frame, "withColumn")(colName, *wide.given("withColumn", [col])), keep=[colName])
 
 
 def _with_columns(self: Any, *colsMap: Any) -> Any:
@@ -95,7 +95,7 @@ def _with_columns(self: Any, *colsMap: Any) -> Any:
     if found is None or not names:
         return _explained(self, self, "withColumns", colsMap, {})
     wide = widened(self, found, names)
-    return wide.narrow(original(wide.frame, "withColumns")(*colsMap), keep=list(colsMap[0]))
+    return wide.narrow(original(wide.frame, "withColumns")(*wide.given("withColumns", colsMap)), keep=list(colsMap[0]))
 
 
 def _filter(self: Any, condition: Any) -> Any:
@@ -109,7 +109,7 @@ def _filter(self: Any, condition: Any) -> Any:
         if narrow is not None:
             found = TableFrame(narrow[0], found.plan_id, found.steps)
         wide = widened(self, found, names)
-        result = wide.narrow(original(wide.frame, "filter")(condition))
+        result = wide.narrow(original(wide.frame, "filter")(*wide.given("filter", [condition])))
     elif scan is not None:
         result = filtered(self, condition, lambda frame, one: original(frame, "filter")(one))
         found = TableFrame(scan_of(result) or found.scan, found.plan_id, found.steps)
@@ -128,7 +128,7 @@ def _keeps_columns(method: str) -> Method:
         names = hidden_of(found, args)
         if names:
             wide = widened(self, found, names)
-            result = wide.narrow(original(wide.frame, method)(*args, **kwargs))
+            result = wide.narrow(original(wide.frame, method)(*wide.given(method, args), **kwargs))
         else:
             result = original(self, method)(*args, **kwargs)
         return _stepped(result, found, method, args, kwargs)

@@ -24,10 +24,9 @@ from floeberg.sql.statements import dml_statements as dml
 from floeberg.sql.statements import session_statements as ses
 from floeberg.sql.statements import statements as sts
 from floeberg.sql.statements.classify import classify
-from floeberg.sql.text.current_place import with_current_place
 from floeberg.sql.text.cursor import Args, Cursor
-from floeberg.sql.text.lexer import first_words
-from floeberg.sql.text.names import Name, display_name
+from floeberg.sql.text.lexer import first_words, with_backquotes
+from floeberg.sql.text.names import Name
 from floeberg.sql.text.parameters import named_parameters
 
 if TYPE_CHECKING:
@@ -46,16 +45,18 @@ def run_sql(
     """The answer to a statement. Raises our errors for what is ours, Spark's for what is Spark's."""
     if session.views:
         _refuse_hidden_text(sql)
-    if session.stands_in_ours:
-        place = display_name(session.state.current_namespace)
-        sql = with_current_place(sql, catalog=session.state.current_catalog, namespace=place)
+    sql = session.with_current_place(sql)
     names = session.names(creates=_CREATES.match(sql) is not None)
     quoted = '"' in sql and session.setting(_DOUBLE_QUOTED, "false") == "true"
     found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
+    if quoted and not isinstance(found, sts.PassThrough):
+        # Parts of the text are read again, and the text of a view under other settings.
+        sql = with_backquotes(sql)
+        found = classify(sql, names, args=args)
     if not isinstance(found, sts.PassThrough) and args is not None and not isinstance(args, Mapping):
         # Read anew with names for the `?`; what is malformed was found above, at its place in the user's text.
         sql, args = named_parameters(sql, args)
-        found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
+        found = classify(sql, names, args=args)
     if isinstance(found, sts.PassThrough):
         answer = spark_sql(session.spark, sql, args, **(kwargs or {}))
         if may_change_settings(sql):

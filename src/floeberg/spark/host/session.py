@@ -18,6 +18,7 @@ from floeberg.scan.frame_cache import FrameCache
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.views import Place, RememberedView, ViewScope, is_temporary_view, mark_of
+from floeberg.sql.text.current_place import with_current_place
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import (
@@ -27,6 +28,7 @@ from floeberg.sql.text.names import (
     Selector,
     SessionNames,
     TableIdentifier,
+    display_name,
     split_selector,
 )
 
@@ -259,6 +261,13 @@ class AttachedSession:
     @property
     def stands_in_ours(self) -> bool:
         return self.state.current_catalog in self.state.catalogs
+
+    def with_current_place(self, sql: str) -> str:
+        """The text with `current_database()` and its like as this session has them."""
+        if not self.stands_in_ours:
+            return sql
+        namespace = display_name(self.state.current_namespace)
+        return with_current_place(sql, catalog=self.state.current_catalog, namespace=namespace)
 
     # views
 

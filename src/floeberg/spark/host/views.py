@@ -36,6 +36,8 @@ class ViewScope:
 
     place: Place
     temporary: frozenset[str] = frozenset()
+    settings: tuple[tuple[str, str], ...] = ()
+    """The settings that its text is read by, as Spark keeps them with a temporary view."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.originals import original, spark_sql
 from floeberg.spark.host.session import AttachedSession, Resolved, Selection
+from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.functions import function_calls
@@ -94,7 +95,8 @@ def run_query(execution: Execution, references: References, given: Sequence[Cond
         escape_braces=bool(frames) and not execution.kwargs,
         more=[*hidden.rewrites, *place_rewrites(execution, references)],
     )
-    result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
+    with under(execution.session, other_settings(execution.session, execution.scope)):
+        result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
     if hidden.renamed:
         result = with_own_names(result)
     remember_sources(result, frames.values())
@@ -154,6 +156,8 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
         return source.frame
     if not columns and is_cached(session, table.identifier, table.selection):
         return cached_or_read(session, table.identifier, table.loaded, table.selection)
+    if other_settings(session, execution.scope):
+        conditions = ()  # they mean what they mean under the view's settings
     where = condition_expression(session, conditions, table.schema)
     return frame_of(session, table.loaded, table.selection, where=where, metadata_columns=columns)
 

@@ -49,6 +49,7 @@ def view_text(execution: Execution, resolved: Resolved) -> ViewText:
         assert resolved.view is not None
         text, scope, columns = _of_catalog(execution.session, identifier, resolved.view)
     execution.read.add(identifier)
+    text = execution.session.with_current_place(text)
     part = replace(execution, sql=text, args=None, kwargs={}, scope=scope, inside=(*execution.inside, identifier))
     references = find_references(text, part.names())
     if references.query is None and scope.place != execution.session.place():

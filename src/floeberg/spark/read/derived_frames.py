@@ -3,7 +3,8 @@ over the table as it is at each use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -11,9 +12,11 @@ from pyspark.sql import functions as F
 
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import Selection
+from floeberg.spark.read.frame_registry import plan_id, remember_steps, table_frame_of
 from floeberg.sql.text.names import TableIdentifier
 
 _ORIGIN: Final = "_floeberg_origin"
+_SUBQUERY: Final = re.compile(r"(?i)\(\s*(?:select|with|from|table)\b|subquery")
 _CONNECT: Final = "pyspark.sql.connect."
 
 
@@ -53,10 +56,35 @@ def note_origin(frame: Any, origin: Origin) -> None:
 
 
 def derived(frame: Any, method: str, result: Any, *args: Any, **kwargs: Any) -> Any:
-    """The result of a method, which remembers how it came of the frame where that is known itself."""
-    if origin_of(frame) is not None and result is not frame:
-        note_origin(result, DerivedOrigin(frame, method, args, kwargs))
+    """The result of a method, which remembers how it came of the frame where that is known itself.
+
+    A subquery's names mean what they mean in this place at this time, so what has one is not made anew.
+    """
+    if origin_of(frame) is not None and result is not frame and not _has_subquery((*args, *kwargs.values())):
+        note_origin(result, DerivedOrigin(frame, method, own_copy(args), own_copy(kwargs)))
     return result
+
+
+def _has_subquery(values: Iterable[Any]) -> bool:
+    for value in values:
+        if isinstance(value, Mapping):
+            found = _has_subquery(value.values())
+        elif isinstance(value, list | tuple):
+            found = _has_subquery(value)
+        else:
+            found = _SUBQUERY.search(value if isinstance(value, str) else repr(value)) is not None
+        if found:
+            return True
+    return False
+
+
+def own_copy(value: Any) -> Any:
+    """What a method was given, with copies of its lists and dicts: the user may go on to change them."""
+    if isinstance(value, Mapping):
+        return {key: own_copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [own_copy(item) for item in value]
+    return tuple(own_copy(item) for item in value) if type(value) is tuple else value
 
 
 def table_of(frame: Any) -> TableOrigin | None:
@@ -76,8 +104,13 @@ def replayed(frame: Any, base: Callable[[TableOrigin], Any], bound: Callable[[An
         new = bound(frame, base(origin))
     else:
         parent = replayed(origin.parent, base, bound)
-        new = original(parent, origin.method)(*origin.args, **origin.kwargs)
-    return _in_the_place_of(frame, new)
+        # Not Spark's own method: that of an attached session finds metadata columns.
+        new = getattr(parent, origin.method)(*origin.args, **origin.kwargs)
+    whole = _in_the_place_of(frame, new)
+    found = table_frame_of(new)
+    if found is not None:
+        remember_steps(whole, found.in_the_place_of(plan_id(frame)))
+    return whole
 
 
 def _in_the_place_of(old: Any, new: Any) -> Any:

@@ -4,7 +4,7 @@ for finding metadata columns."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -52,6 +52,12 @@ class TableFrame:
     scan: FrameScan
     plan_id: int | None
     steps: tuple[FrameStep, ...] = ()
+
+    def in_the_place_of(self, plan_id: int | None) -> TableFrame:
+        """The same, where Columns that are bound to the plan of this id hold for the DataFrame."""
+        if not self.steps:
+            return replace(self, plan_id=plan_id)
+        return replace(self, steps=(*self.steps[:-1], replace(self.steps[-1], plan_id=plan_id)))
 
 
 _scans: WeakKeyDictionary[Any, FrameScan] = WeakKeyDictionary()

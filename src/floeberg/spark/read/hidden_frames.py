@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.types import frame_field
+from floeberg.spark.read.derived_frames import own_copy
 from floeberg.spark.read.frame import with_metadata_columns
 from floeberg.spark.read.frame_registry import FrameStep, TableFrame, is_connect
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS
@@ -27,8 +28,7 @@ from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import quote_name
 
 _NAMES: Final = re.compile(rf"(?<![A-Za-z0-9_])(?:{'|'.join(sorted(HIDDEN_COLUMNS))})(?![A-Za-z0-9_])", re.IGNORECASE)
-_STARS: Final = {"Column<'*'>": "*", "Column<'unresolvedstar()'>": "*"}
-_STAR_INSIDE: Final = re.compile(r"[(, ]\*[,)]|unresolvedstar\(")
+_STAR: Final = re.compile(r"(?i)(?:^|[(, .])\*(?=$|[,)]| except)|resolvedstar\w*\(|unresolvedregex\(")
 _COUNTED: Final = re.compile(r"(?i)\bcount\((?:\*|unresolvedstar\(\))\)")
 
 
@@ -60,6 +60,8 @@ class WideFrame:
 
     frame: Any
     hidden: tuple[str, ...]
+    narrow_frame: Any
+    """The DataFrame without them."""
 
     def narrow(self, frame: Any, *, keep: Iterable[str] = ()) -> Any:
         """What was made of the frame, without the metadata columns but those to keep."""
@@ -67,12 +69,17 @@ class WideFrame:
         return original(frame, "drop")(*(name for name in self.hidden if name not in kept))
 
     def items(self, items: Sequence[Any]) -> list[Any]:
-        """The items of a select, with stars that leave out the metadata columns. Raises UnsupportedFeature for a star inside
-        a Column."""
-        return [self._item(item) for item in items]
+        """The items of a select, with stars and patterns that leave out the metadata columns. Raises UnsupportedFeature for
+        a star inside a Column."""
+        return [one for item in items for one in self._item(item)]
+
+    def given(self, method: str, args: Sequence[Any]) -> list[Any]:
+        """What a method is given, with stars that leave out the metadata columns. Raises UnsupportedFeature for a star
+        inside a Column."""
+        return [self._argument(method, value) for value in args]
 
     def text(self, text: str) -> str:
-        """An item of selectExpr, with stars that leave out the metadata columns."""
+        """An item of selectExpr, or a condition, with stars that leave out the metadata columns."""
         tokens = Cursor(text).tokens
         pieces, position = [], 0
         for number, token in enumerate(tokens):
@@ -88,18 +95,44 @@ class WideFrame:
             position = end
         return "".join(pieces) + text[position:]
 
-    def _item(self, item: Any) -> Any:
-        if isinstance(item, str):
-            return F.expr(self.text(item)) if item == "*" or item.endswith(".*") else item
-        shown = repr(item)
-        if shown in _STARS:
-            return F.expr(self.text(_STARS[shown]))
-        if _STAR_INSIDE.search(_COUNTED.sub("", shown)):
-            raise UnsupportedFeature(
-                f"{shown}: a star inside a Column beside metadata columns ({', '.join(self.hidden)}); name the columns, or "
-                "write the item in selectExpr or the query in SQL"
-            )
-        return item
+    def _item(self, item: Any) -> list[Any]:
+        if not _has_star(item):
+            return [item]
+        if set(mentioned([item])) & set(self.hidden):
+            raise self._star_inside(item)
+        # The text of a Column does not tell a star from the string '*', or from the members of a struct.
+        wide = original(self.frame, "select")(item).schema
+        narrow = original(self.narrow_frame, "select")(item).schema
+        if [(field.name, field.dataType) for field in wide] == [(field.name, field.dataType) for field in narrow]:
+            return [item]
+        if [name for name in wide.names if name.lower() not in self.hidden] != narrow.names:
+            raise self._star_inside(item)
+        return [F.col(quote_name(name)) for name in narrow.names]
+
+    def _argument(self, method: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self._argument(method, one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self._argument(method, one) for one in value]
+        if isinstance(value, str):
+            return self.text(value) if method == "filter" else value
+        if _has_star(value):
+            raise self._star_inside(value)
+        return value
+
+    def _star_inside(self, item: Any) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"{item}: a star inside a Column beside metadata columns ({', '.join(self.hidden)}); name the columns, or "
+            "write the item in selectExpr or the query in SQL"
+        )
+
+
+def _has_star(item: Any) -> bool:
+    """Whether a name or a Column may stand for all columns, or hold what does."""
+    if isinstance(item, int | float):
+        return False
+    shown = item if isinstance(item, str) else repr(item).removeprefix("Column<'").removesuffix("'>")
+    return _STAR.search(_COUNTED.sub("", shown)) is not None
 
 
 def widened(frame: Any, found: TableFrame, columns: Sequence[str]) -> WideFrame:
@@ -111,10 +144,11 @@ def widened(frame: Any, found: TableFrame, columns: Sequence[str]) -> WideFrame:
     else:
         wide = original(_without_rows(frame, found, names), "union")(wide)
     for step in found.steps:
-        wide = original(wide, step.method)(*step.args, **step.kwargs)
+        args = WideFrame(wide, tuple(names), frame).given(step.method, step.args)
+        wide = original(wide, step.method)(*args, **step.kwargs)
         if step.plan_id is not None:
             _take_id(wide, step.plan_id)
-    return WideFrame(wide, tuple(names))
+    return WideFrame(wide, tuple(names), frame)
 
 
 def _of_steps(found: TableFrame) -> list[str]:
@@ -122,7 +156,7 @@ def _of_steps(found: TableFrame) -> list[str]:
 
 
 def step_of(method: str, args: Sequence[Any], kwargs: Mapping[str, Any], plan_id: int | None) -> FrameStep:
-    return FrameStep(method, tuple(args), dict(kwargs), plan_id)
+    return FrameStep(method, own_copy(tuple(args)), own_copy(kwargs), plan_id)
 
 
 def _without_rows(frame: Any, found: TableFrame, names: Sequence[str]) -> Any:

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from floeberg.errors import InvalidInput
-from floeberg.sql.text.lexer import Kind, Token, quote_name, quote_string, tokenize, words
+from floeberg.sql.text.lexer import Kind, Token, name_value, quote_name, quote_string, tokenize, words
 
 _MENTIONED: Final = re.compile(r"\bcurrent_(?:catalog|database|schema)\b", re.IGNORECASE)
 _FUNCTIONS: Final = frozenset({"CURRENT_CATALOG", "CURRENT_DATABASE", "CURRENT_SCHEMA"})
@@ -18,8 +18,8 @@ _ENDS_LIST: Final = words("FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTE
 
 
 def with_current_place(sql: str, *, catalog: str, namespace: str) -> str:
-    """The text with calls of these functions replaced by what they give; a column of a SELECT keeps its name. The query of a
-    view stays as it is: it is evaluated elsewhere."""
+    """The text with calls of these functions replaced by what they give; a column of a SELECT keeps its name. A statement that
+    makes a view stays as it is: the view's query gives the place of those who read it."""
     if not _MENTIONED.search(sql):
         return sql
     try:
@@ -32,19 +32,23 @@ def with_current_place(sql: str, *, catalog: str, namespace: str) -> str:
     lists: list[bool] = [False]  # for each open parenthesis, whether the list of a SELECT is being read in it
     for index, token in enumerate(tokens):
         _follow(lists, token)
-        if not _is_call(tokens, index):
+        if not _is_call(sql, tokens, index):
             continue
-        value = quote_string(catalog if token.upper == "CURRENT_CATALOG" else namespace)
+        called = name_value(sql[token.start : token.end]).lower()
+        value = quote_string(catalog if called == "current_catalog" else namespace)
         item = lists[-1] and tokens[index - 1].upper in _BEFORE_ITEM and _ends_item(tokens[index + 3])
-        alias = f" AS {quote_name(f'{sql[token.start : token.end].lower()}()')}" if item else ""
+        # Spark has one function of two names for the namespace, and calls a column by the second.
+        alias = " AS " + quote_name(called.replace("database", "schema") + "()") if item else ""
         pieces += [sql[position : token.start], value + alias]
         position = tokens[index + 2].end
     return "".join(pieces) + sql[position:]
 
 
-def _is_call(tokens: list[Token], index: int) -> bool:
+def _is_call(sql: str, tokens: list[Token], index: int) -> bool:
     token = tokens[index]
-    if token.kind is not Kind.WORD or token.upper not in _FUNCTIONS or len(tokens) < index + 4:
+    if not token.is_name or len(tokens) < index + 4:
+        return False
+    if name_value(sql[token.start : token.end]).upper() not in _FUNCTIONS:
         return False
     return tokens[index + 1].upper == "(" and tokens[index + 2].upper == ")" and tokens[index - 1].upper != "."
 

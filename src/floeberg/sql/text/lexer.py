@@ -110,6 +110,17 @@ def tokenize(sql: str, *, double_quoted_identifiers: bool = False) -> list[Token
     return tokens
 
 
+def with_backquotes(sql: str) -> str:
+    """The text with names in double quotes in backquotes, so that it means the same under any setting."""
+    pieces: list[str] = []
+    position = 0
+    for token in tokenize(sql, double_quoted_identifiers=True):
+        if token.kind is Kind.QUOTED and sql[token.start] == '"':
+            pieces += [sql[position : token.start], quote_name(name_value(sql[token.start : token.end]))]
+            position = token.end
+    return "".join(pieces) + sql[position:]
+
+
 def first_words(sql: str, count: int = 2) -> list[str]:
     """The first words in capitals, without reading further; empty strings for what is no word."""
     found: list[str] = []
