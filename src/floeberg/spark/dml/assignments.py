@@ -114,11 +114,13 @@ class TargetColumns:
         self._qualifiers = [(alias,), *(qualified[start:] for start in range(len(qualified)))]
 
     def resolve(self, column: Path) -> tuple[Path, NestedField]:
-        """A column or a field of a struct. Raises InvalidInput when there is none."""
-        found = self._find(column)
+        """A column or a field of a struct. Raises InvalidInput when there is none. As in Spark, `t.id` is the column `id`
+        of the table `t` before it is the field `id` of a column `t`."""
+        found: tuple[Path, NestedField] | None = None
         for qualifier in self._qualifiers:
             if found is None and len(column) > len(qualifier) and self._same_path(column[: len(qualifier)], qualifier):
                 found = self._find(column[len(qualifier) :])
+        found = self._find(column) if found is None else found
         if found is None:
             known = ", ".join(field.name for field in self.schema.fields[:30])
             raise InvalidInput(f"the table has no column {'.'.join(column)!r}; it has {known}", column=".".join(column))

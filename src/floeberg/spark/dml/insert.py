@@ -24,7 +24,7 @@ from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite,
 from floeberg.spark.write.exact_values import refuse_cut_default
 from floeberg.spark.write.options import is_dynamic, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
-from floeberg.spec.schema import Schema
+from floeberg.spec.schema import Schema, walk_fields
 from floeberg.spec.types import UNSET
 from floeberg.sql.conditions.to_expression import to_exact_expression
 from floeberg.sql.ddl.default_values import literal_text
@@ -227,11 +227,12 @@ def column_condition(session: AttachedSession, resolved: Resolved, condition: ob
     """A Column on a table's columns as an expression that means the same; None when it can only be evaluated on rows."""
     assert resolved.table is not None
     schema = resolved.table.state.metadata.current_schema
-    parts = whole_condition_of(condition, [field.name for field in schema.fields])
+    names = [field.name for field, _ in walk_fields(schema.fields)]
+    parts = whole_condition_of(condition, names)
     if parts is not None:
         return to_exact_expression(parts, schema, **_rules(session))
     text = sql_of(condition)
-    if text is None:
+    if text is None or (text.lower() in ("true", "false") and text.lower() in {name.lower() for name in names}):
         return None
     try:
         return exact_condition(session, resolved, text)

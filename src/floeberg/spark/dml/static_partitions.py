@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from typing import Final
 
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import spark_type
 from floeberg.spec.schema import Schema
-from floeberg.spec.types import DateType, IcebergType, IntegerType, LongType, StringType
+from floeberg.spec.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
+from floeberg.sql.ddl.default_values import literal_text
 from floeberg.sql.text.lexer import Span, quote_name, quote_string
 from floeberg.sql.text.parameters import with_literals
 
@@ -35,16 +50,38 @@ def _value(execution: Execution, schema: Schema, name: str, span: Span) -> str:
     field = next((one for one in schema.fields if one.name.lower() == name.lower()), None)
     if text.strip().upper() == _NULL or field is None or not isinstance(field.type, _WRITTEN):
         return _NULL if text.strip().upper() == _NULL else text
-    wanted = type_text(spark_type(field.type))
-    value = execution.value(text, within=f"CAST(CAST({{}} AS {wanted}) AS STRING)")
-    return _NULL if value is None else _literal(field.type, str(value))
+    typed = f"CAST({{}} AS {type_text(spark_type(field.type))})"
+    value = execution.value(text, within=_SHOWN.get(type(field.type), "CAST({} AS STRING)").replace("{}", typed))
+    return _NULL if value is None else _literal(field.type, str(value)) or text
 
 
-_WRITTEN: Final = (IntegerType, LongType, StringType, DateType)
-"""The types whose values are written anew; values of others are literals of their types as they stand."""
+_WRITTEN: Final = (
+    BooleanType, IntegerType, LongType, FloatType, DoubleType, DecimalType, StringType, DateType, TimestampType,
+    TimestamptzType,
+)  # fmt: skip
+"""The types whose values are written anew: the rows that go have the very value that the new rows get, after Spark has
+rounded it. Values of others are literals of their types as they stand."""
+_SHOWN: Final[dict[type[IcebergType], str]] = {
+    FloatType: "CAST(CAST({} AS DOUBLE) AS STRING)",
+    TimestamptzType: "unix_micros({})",
+}
+"""How a value is asked for where its text as a string has lost something: digits of a float, or the zone of a time."""
 
 
-def _literal(data_type: IcebergType, value: str) -> str:
-    if isinstance(data_type, StringType):
-        return quote_string(value)
-    return f"DATE {quote_string(value)}" if isinstance(data_type, DateType) else value
+def _literal(data_type: IcebergType, value: str) -> str | None:
+    """The literal of a value; None where there is none."""
+    match data_type:
+        case StringType():
+            return quote_string(value)
+        case DateType():
+            return f"DATE {quote_string(value)}"
+        case DecimalType():
+            return f"{Decimal(value):f}BD"
+        case FloatType() | DoubleType():
+            suffix = "F" if isinstance(data_type, FloatType) else "D"
+            return f"{float(value)!r}{suffix}" if math.isfinite(float(value)) else None
+        case TimestampType():
+            return f"TIMESTAMP_NTZ {quote_string(value)}"
+        case TimestamptzType():
+            return literal_text(data_type, int(value))
+    return value

@@ -34,6 +34,8 @@ from floeberg.sql.text.cursor import Cursor
 
 _OPS: Final = {"==": "=", "=": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
+_SHOWN_NAME: Final = re.compile(r"[^\W\d](?:[\w .-]*\w)?")
+"""A name that the text of a classic Column shows as it is, so that it is read as itself or not at all."""
 _TYPES: Final[dict[type[st.DataType], str]] = {
     st.ByteType: "tinyint",
     st.ShortType: "smallint",
@@ -53,7 +55,8 @@ _TOKEN: Final = re.compile(r"\s*(?:(?P<word>[^\s(),']+)|(?P<text>'[^'\\]*')|(?P<
 
 def conditions_of(condition: Any, names: Iterable[str]) -> list[Condition]:
     """The parts of a condition that must all hold; those that cannot be read are left out. `names` are the table's
-    columns: in the text of a classic Column, one that is named like a number cannot be told from a number."""
+    columns, at any depth: in the text of a classic Column, one that is named like a number cannot be told from a number,
+    and one with a comma in its name not from two."""
     if isinstance(condition, str):
         return _known(_of_text(condition))
     return _known(_whole(condition, names))
@@ -63,7 +66,7 @@ def _whole(condition: Any, names: Iterable[str]) -> Condition:
     if type(condition).__module__.startswith(_CONNECT):  # a classic Column has every attribute: one of its own members
         return _of_tree(condition._expr)
     found = _CLASSIC.fullmatch(repr(condition))
-    if found is None or any(name[:1].isdigit() or name[:1] in "-'" for name in names):
+    if found is None or not all(_SHOWN_NAME.fullmatch(name) for name in names):
         return UNKNOWN
     return _of_classic(found["text"])
 

@@ -20,6 +20,7 @@ from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
 from floeberg.spark.read.parquet.paths import given_location
 from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask
 from floeberg.spark.read.routes import Routes
+from floeberg.spec.schema import walk_fields
 from floeberg.sql.conditions.to_expression import to_expression
 
 MAX_NAMES: Final = 10_000
@@ -56,7 +57,7 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
     that Spark's own reader reads; None when nothing is gained."""
     if not scan.routes.is_compiled or scan.chosen is None:
         return None
-    conditions = conditions_of(condition, [field.name for field in scan.chosen.schema.fields])
+    conditions = conditions_of(condition, [field.name for field, _ in walk_fields(scan.chosen.schema.fields)])
     if not conditions:
         return None
     conf = frame.sparkSession.conf
