@@ -15,7 +15,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 LANGUAGES: Final = frozenset({"python", "sql", "sh"})
 _NOT_RUN: Final = re.compile(r"<!-- not run: (.+) -->")
-_USES_SPARK: Final = re.compile(r"\bspark\b|SparkSession")
+_USES_SPARK: Final = re.compile(r"\bspark\.|SparkSession")
 
 
 @dataclass(frozen=True, slots=True)

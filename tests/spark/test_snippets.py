@@ -18,10 +18,9 @@ PAGES = [page for page in documented_pages() if uses_spark(page)]
 @pytest.fixture
 def clean_spark(spark: Any) -> Iterator[Any]:
     """The run's session; what a page attached, set or made is gone afterwards."""
-    settings = dict(spark.conf.getAll)
     yield spark
     detach(spark)
-    for name in set(spark.conf.getAll) - set(settings):
+    for name in [name for name in spark.conf.getAll if name.startswith("spark.sql.catalog.lake")]:
         spark.conf.unset(name)
     for table in spark.catalog.listTables():
         if table.isTemporary:
