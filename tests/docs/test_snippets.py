@@ -59,7 +59,9 @@ def test_code_that_is_not_run_says_why() -> None:
 
 def test_a_page_is_read_block_by_block(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("<!-- setup\nx = 1\n-->\n\n```python\ny = x\n```\n<!-- not run: needs it -->\n```sh\nls\n```\n```toml\n```\n")
+    page.write_text(
+        "<!-- setup\nx = 1\n-->\n\n```python\ny = x\n```\n<!-- not run: needs it -->\n```sh\nls\n```\n```toml\n```\n"
+    )
     assert [(one.language, one.text, one.line, one.not_run) for one in snippets(page)] == [
         ("python", "x = 1\n", 2, None),
         ("python", "y = x\n", 6, None),

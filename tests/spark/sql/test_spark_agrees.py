@@ -43,9 +43,11 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def spark(spark: Any) -> Any:
-    """A session that no other test attaches or configures."""
-    return spark.newSession()
+def spark() -> Any:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    return session.newSession()
 
 
 class Everything:
