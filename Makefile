@@ -11,8 +11,8 @@ N      ?= 20000
 FIRST  ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check model bench sim docs lock clean format api-update interop-peers interop-java test-spark test-connect \
-	test-cluster test-spark41 bench-spark
+.PHONY: help setup java demo test test-quick check model tpcds bench sim docs lock clean format api-update interop-peers interop-java \
+	test-spark test-connect test-cluster test-spark41 bench-spark
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,23 +28,28 @@ $(STAMP): requirements.lock pyproject.toml tools/check_python.sh
 setup: $(STAMP) ## build .venv from the lock
 	@echo "ready: $(VENV)"
 
-test: $(STAMP) ## run the tests (those on Spark: make test-spark)
+# Asked before anything is installed: whoever lacks Java learns it at once.
+java:
+	@sh tools/check_java.sh
+
+# Each process starts at most one Spark session, so JOBS bounds the memory too.
+test: java $(STAMP) ## run every test that needs Python and Java only, those on Spark included
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not peers and not java" tests
+
+test-quick: $(STAMP) ## run the tests that need no Spark session and no Java
 	$(PYTEST) -n $(JOBS) --dist worksteal -m "not spark and not peers and not java" tests
 
-test-spark: $(STAMP) ## run the tests that start a Spark session (needs Java 17)
-	@sh tools/check_java.sh
+test-spark: java $(STAMP) ## run the tests that start a Spark session
 	$(PYTEST) -n $(JOBS) --dist worksteal -m spark tests/spark
 
-test-connect: $(STAMP) ## run the marked core over Spark Connect
-	@sh tools/check_java.sh
+test-connect: java $(STAMP) ## run the marked core over Spark Connect
 	@if $(BIN)/python -c "import pyspark.sql.connect.session"; then FLOEBERG_SPARK=connect $(PYTEST) -m connect tests/spark; \
 	  else echo "SKIPPED: this pyspark cannot speak Spark Connect; install pyspark[connect] (grpcio and its companions)"; fi
 
 # What reaches executors. Names, most of DDL, and how conditions and columns are told to Spark are the driver's.
 ON_EXECUTORS := dml read reach write ddl/test_types_and_transforms.py test_corpus.py
 ON_DRIVER    := dml/test_merge_into.py read/test_compiled_traps.py read/test_pruned_frames.py write/test_overwrite_conditions.py
-test-cluster: $(STAMP) ## run the marked core on a standalone cluster of a master and two workers
-	@sh tools/check_java.sh
+test-cluster: java $(STAMP) ## run the marked core on a standalone cluster of a master and two workers
 	$(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python tools/with_cluster.py $(BIN)/python -m pytest -m "connect or cluster" $(addprefix tests/spark/,$(ON_EXECUTORS)) $(addprefix --ignore=tests/spark/,$(ON_DRIVER))
 
 # Readers whose packages clash with ours live in environments of their own. `ready` says what was installed.
@@ -63,13 +68,11 @@ $(PEERS)/%/ready: Makefile
 	@touch $@
 
 # pyspark 4.1 leaves it to the garbage collector to close its sockets.
-test-spark41: $(PEERS)/spark41/ready ## run the marked core on pyspark 4.1
-	@sh tools/check_java.sh
+test-spark41: java $(PEERS)/spark41/ready ## run the marked core on pyspark 4.1
 	FLOEBERG_SPARK=core PYTHONPATH=src $(if $(RAM),TMPDIR=$(RAM)) $(PEERS)/spark41/bin/python -m pytest -W ignore::ResourceWarning -m "connect and not s3" \
 	  --ignore-glob="*/test_s3.py" tests/spark
 
-interop-peers: $(STAMP) $(PEERS)/core/ready $(PEERS)/sail/ready ## other readers open what we commit, in environments of their own
-	@sh tools/check_java.sh
+interop-peers: java $(STAMP) $(PEERS)/core/ready $(PEERS)/sail/ready ## other readers open what we commit, in environments of their own
 	$(PYTEST) -m peers tests/interop
 
 interop-java: $(STAMP) ## the Java library opens what we commit and we what it commits (needs Java and Maven)
@@ -99,14 +102,16 @@ docs: $(STAMP) ## build the documentation into site/
 demo: $(STAMP) ## run the main job: a table's story, start to end
 	@$(BIN)/python examples/demo.py
 
-model: $(STAMP) ## 500 random sequences of row-level changes on Spark against a model (long)
+model: java $(STAMP) ## 500 random sequences of row-level changes on Spark against a model (long)
 	FLOEBERG_MODEL_SEQUENCES=500 $(PYTEST) -q tests/spark/dml/test_row_level_model.py
+
+tpcds: java $(STAMP) ## the 99 queries of TPC-DS at scale 1 against plain Spark (long)
+	FLOEBERG_TPCDS_SCALE=1 $(PYTEST) -q tests/spark/test_tpcds.py
 
 bench: $(STAMP) ## run every benchmark (long)
 	$(BIN)/python -m bench
 
-bench-spark: $(STAMP) $(PEERS)/spark41/ready $(PEERS)/sail/ready ## benchmarks on Spark beside the Java runtime (long; needs Maven)
-	@sh tools/check_java.sh
+bench-spark: java $(STAMP) $(PEERS)/spark41/ready $(PEERS)/sail/ready ## benchmarks on Spark beside the Java runtime (long; needs Maven)
 	$(BIN)/python -m bench.spark_scan --sail
 	$(BIN)/python -m bench.spark_write
 	$(BIN)/python -m bench.row_level

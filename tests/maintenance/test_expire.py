@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from floeberg.api.table import Table
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
+from floeberg.spec.snapshots import Snapshot
 
 FAR = 2**62
 
@@ -94,29 +97,49 @@ def test_metadata_that_no_snapshot_needs_goes_when_asked() -> None:
         max_size=12,
     )
 )
-def test_every_retained_snapshot_stays_readable_whatever_came_before(steps: list[tuple[str, int]]) -> None:
+def test_every_retained_snapshot_keeps_its_rows_whatever_came_before(steps: list[tuple[str, int]]) -> None:
     table = _table(catalog("m", type="memory"))
-    table.append(_rows(range(2)))
+    rows_of = RowsOfSnapshots(table)
+    rows_of.wrote("main", lambda _: [0, 1], table.append(_rows(range(2))))
     for number, (step, size) in enumerate(steps):
         branch = next((name for name, ref in table.refs.items() if ref.is_branch and name != "main"), "main")
-        start = 10 * number
+        new = range(10 * number, 10 * number + size)
+        below = 5 * number
         if step == "append":
-            table.append(_rows(range(start, start + size)), branch=branch)
+            rows_of.wrote(branch, lambda rows, new=new: [*rows, *new], table.append(_rows(new), branch=branch))
         elif step == "overwrite":
-            table.overwrite(_rows(range(start, start + size)), where="true")
+            rows_of.wrote("main", lambda _, new=new: [*new], table.overwrite(_rows(new), where="true"))
         elif step == "delete":
-            table.delete(where=f"id % 2 = {size % 2}" if size > 9 else f"id < {start // 2}")
+            left = table.delete(where=f"id < {below}")
+            rows_of.wrote("main", lambda rows, below=below: [row for row in rows if row >= below], left)
         elif step in ("branch", "tag"):
             with table.manage_refs() as refs:
                 (refs.create_branch if step == "branch" else refs.create_tag)(f"{step}{number}")
         else:
-            _check_all(table, _expire(table, Expiry(older_than_ms=FAR, retain_last=size)))
+            rows_of.check(_expire(table, Expiry(older_than_ms=FAR, retain_last=size)))
         table.refresh()
-    _check_all(table, _expire(table, Expiry(older_than_ms=FAR)))
+    rows_of.check(_expire(table, Expiry(older_than_ms=FAR)))
 
 
-def _check_all(table: Table, expired: Expired) -> None:
-    assert not {ref.snapshot_id for ref in table.refs.values()} & set(expired.snapshot_ids)
-    assert expired.deleted.left == ()
-    for snapshot in table.snapshots:
-        table.scan(snapshot_id=snapshot.snapshot_id).to_arrow()
+class RowsOfSnapshots:
+    """A model: the rows that each snapshot had when it was committed."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._rows: dict[int, list[int]] = {}
+
+    def wrote(self, branch: str, change: Callable[[list[int]], list[int]], snapshot: Snapshot | None) -> None:
+        """Records a commit to a branch; one that had nothing to change made no snapshot."""
+        if snapshot is not None:
+            parent = snapshot.parent_snapshot_id
+            self._rows[snapshot.snapshot_id] = change([] if parent is None else self._rows[parent])
+            assert self._table.refs[branch].snapshot_id == snapshot.snapshot_id
+
+    def check(self, expired: Expired) -> None:
+        assert not {ref.snapshot_id for ref in self._table.refs.values()} & set(expired.snapshot_ids)
+        assert expired.deleted.left == ()
+        left = {snapshot.snapshot_id for snapshot in self._table.snapshots}
+        assert left.isdisjoint(expired.snapshot_ids)
+        for snapshot_id in left:
+            rows = self._table.scan(snapshot_id=snapshot_id).to_arrow().column("id").to_pylist()
+            assert sorted(rows) == sorted(self._rows[snapshot_id])

@@ -31,11 +31,45 @@ def update(spec: PartitionSpec, version: int = 2, *history: PartitionSpec) -> Pa
 CATEGORY = build_partition_spec(SCHEMA, ["category"])
 
 
-def test_the_operations_of_the_reference_implementation_are_all_here() -> None:
-    assert set(OPS["update_partition_spec"]) == {
-        "add_identity_field", "add_transform_fields", "remove_field_v2", "remove_field_v1_void", "rename_field",
-        "field_id_recycling", "delete_then_readd",
-    }  # fmt: skip
+def _shard_was_dropped(version: int) -> PartitionSpecUpdate:
+    old = PartitionSpec(0, (PartitionField((1,), 1005, "id_shard", BucketTransform(8)),))
+    return update(PartitionSpec(1, (PartitionField((2,), 1006, "category", IDENTITY),)), version, old)
+
+
+# Each operation of the reference's vector: the update that does it, and the fields of the spec that it gives.
+OPERATIONS = {
+    "add_identity_field": (
+        lambda: update(UNPARTITIONED).add_field("category"),
+        ["1000: category: identity(2)"],
+    ),
+    "add_transform_fields": (
+        lambda: (
+            update(UNPARTITIONED)
+            .add_field("bucket(16, id)")
+            .add_field("truncate(8, category)")
+            .add_field("year(event_ts)")
+        ),
+        ["1000: id_bucket_16: bucket[16](1)", "1001: category_trunc_8: truncate[8](2)", "1002: event_ts_year: year(3)"],
+    ),
+    "remove_field_v2": (lambda: update(CATEGORY).remove_field("category"), []),
+    "remove_field_v1_void": (lambda: update(CATEGORY, 1).remove_field("category"), ["1000: category: void(2)"]),
+    "rename_field": (lambda: update(CATEGORY).rename_field("category", "cat"), ["1000: cat: identity(2)"]),
+    "field_id_recycling": (
+        lambda: _shard_was_dropped(2).add_field("bucket(8, id)"),
+        ["1006: category: identity(2)", "1005: id_shard: bucket[8](1)"],
+    ),
+    "delete_then_readd": (
+        lambda: update(CATEGORY).remove_field("category").add_field("category"),
+        ["1000: category: identity(2)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("operation", OPS["update_partition_spec"])
+def test_every_operation_of_the_reference_gives_the_spec_that_its_vector_describes(operation: str) -> None:
+    make, fields = OPERATIONS[operation]
+    found = [f"{f.field_id}: {f.name}: {f.transform}({f.source_ids[0]})" for f in make().apply().fields]
+    assert found == fields
 
 
 def test_add_identity_field() -> None:

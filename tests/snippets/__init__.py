@@ -1,0 +1,1 @@
+"""The code of the documentation, taken from its pages and run."""
