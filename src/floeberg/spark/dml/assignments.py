@@ -10,7 +10,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from pyspark.sql import types as st
 
-from floeberg.errors import InvalidInput
+from floeberg.errors import ColumnNotFound, InvalidInput
 from floeberg.spark.host.exact_types import exact_name
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import spark_type
@@ -114,14 +114,16 @@ class TargetColumns:
         self._qualifiers = [(alias,), *(qualified[start:] for start in range(len(qualified)))]
 
     def resolve(self, column: Path) -> tuple[Path, NestedField]:
-        """A column or a field of a struct. Raises InvalidInput when there is none."""
+        """A column or a field of a struct. Raises ColumnNotFound when there is none."""
         found = self._find(column)
         for qualifier in self._qualifiers:
             if found is None and len(column) > len(qualifier) and self._same_path(column[: len(qualifier)], qualifier):
                 found = self._find(column[len(qualifier) :])
         if found is None:
             known = ", ".join(field.name for field in self.schema.fields[:30])
-            raise InvalidInput(f"the table has no column {'.'.join(column)!r}; it has {known}", column=".".join(column))
+            raise ColumnNotFound(
+                f"the table has no column {'.'.join(column)!r}; it has {known}", column=".".join(column)
+            )
         return found
 
     def _find(self, column: Path) -> tuple[Path, NestedField] | None:

@@ -17,6 +17,7 @@ from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, session_of
+from floeberg.spark.host.spark_errors import raises_spark_errors
 from floeberg.spark.host.views import marked
 from floeberg.spark.query.run import frame_view
 from floeberg.spark.read.derived_frames import METHODS as DERIVING
@@ -68,6 +69,7 @@ def _classes(role: str) -> Iterator[type]:
 
 def _replace(kind: type, name: str, method: Method) -> None:
     found = ORIGINALS[(kind, name)] = vars(kind)[name]
+    method = raises_spark_errors(method)
     if isinstance(found, property):
         setattr(kind, name, property(method, doc=found.__doc__))
     else:
@@ -149,7 +151,7 @@ def _filter(self: Any, condition: Any) -> Any:
     session = session_of(self.sparkSession)
     if session is not None and isinstance(condition, str) and _reads_ours(session, condition):
         text = f"SELECT * FROM {{floeberg_frame}} WHERE {double_braces(condition)}"
-        return run_sql(session, text, kwargs={"floeberg_frame": self})
+        return run_sql(session, text, kwargs={"floeberg_frame": self}, written=condition)
     return frame_methods.METHODS["filter"](self, condition)
 
 
