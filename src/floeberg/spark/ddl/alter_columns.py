@@ -124,7 +124,12 @@ def _change(execution: Execution, schema: Schema, change: ColumnChange) -> Calla
 
     def edit(update: SchemaUpdate) -> None:
         if data_type is not None:
-            update.update_type(path, data_type)
+            try:
+                update.update_type(path, data_type)
+            except InvalidInput as error:
+                if not isinstance(error, ColumnNotFound):
+                    error.context.setdefault("condition", "NOT_SUPPORTED_CHANGE_COLUMN")
+                raise
         if change.comment is not None:
             update.update_doc(path, change.comment)
         if change.required is True:

@@ -192,7 +192,8 @@ def checked(assigned: Sequence[Assigned[V]], values: Values[V], *, table: str) -
         if problem is None and each.field.required and isinstance(given, st.NullType):
             problem = f"column {name!r} is required and cannot be set to null"
         if problem is not None:
-            raise InvalidInput(f"table {table}: {problem}", table=table, column=name)
+            condition = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"
+            raise InvalidInput(f"table {table}: {problem}", table=table, column=name, condition=condition)
         result.append(Assigned(each.path, each.field, values.stored(each.value, given, wanted)))
     return result
 

@@ -26,6 +26,7 @@ from pyspark.errors import (
 
 from floeberg import errors as ours
 from floeberg.errors import FloebergError
+from floeberg.spark.host.session_checks import is_stopped, session_behind, stopped_session
 from floeberg.spark.host.user_text import UserText, as_user_wrote, place_of, shown_at
 
 _Class = TypeVar("_Class", bound=type)
@@ -233,6 +234,14 @@ def cleaned(error: PySparkException) -> PySparkException:
     return _made(None, base, facts, found.message, found.text, {}, found.parameters, contexts)
 
 
+def with_hint(error: PySparkException, hint: str) -> PySparkException:
+    """An error of Spark's with a sentence of ours."""
+    base = next(kind for kind in type(error).__mro__ if kind.__module__ == PySparkException.__module__)
+    first = str(error).partition("\n")[0].rstrip(";")
+    parameters = dict(error.getMessageParameters() or {})
+    return _made(None, base, (error.getCondition(), error.getSqlState()), first, f"{first}\n{hint}", {}, parameters)
+
+
 @contextmanager
 def spark_errors() -> Iterator[None]:
     """Lets errors out as Spark's kind; inside another call of ours they stay as they are."""
@@ -261,7 +270,15 @@ def raises_spark_errors(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         with spark_errors():
-            return method(*args, **kwargs)
+            try:
+                return method(*args, **kwargs)
+            except Exception as error:
+                spark = session_behind(args[0])
+                if isinstance(error, AttributeError) and method.__name__ == "__getattr__":
+                    raise
+                if spark is not None and is_stopped(spark):
+                    raise stopped_session() from error
+                raise
 
     return call
 
