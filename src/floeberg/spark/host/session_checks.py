@@ -27,7 +27,9 @@ def session_behind(target: Any) -> Any | None:
         return target
     own = getattr(target, "__dict__", {})
     holder = next((name for name in _HOLDERS if name in own or name in vars(type(target))), None)
-    return None if holder is None else getattr(target, holder)
+    found = None if holder is None else getattr(target, holder)
+    found = getattr(found, "spark", found)  # our writers keep an attached session
+    return found if hasattr(type(found), "newSession") else None
 
 
 def stopped_session() -> InvalidInput:

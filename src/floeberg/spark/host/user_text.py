@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from floeberg.errors import FloebergError
+from floeberg.errors import FloebergError, InvalidInput
 from floeberg.spec.metadata_columns import METADATA_COLUMN_NAMES
-from floeberg.sql.text.lexer import line_and_column
+from floeberg.sql.text.lexer import line_and_column, tokenize
 
 _INTERNAL: Final = re.compile(r"__floeberg|_pyspark_|floeberg_\d|floeberg_parameter_|floeberg_frame")
 _GENERATED: Final = re.compile(r"`?_pyspark_[0-9a-z_]+`?")
@@ -44,7 +44,8 @@ def as_user_wrote(error: Any, statement: str | None) -> UserText | None:
     given = str(error).partition("\n\nJVM stacktrace:")[0]
     contexts = [one for one in error.getQueryContext() or [] if one.contextType().name == "SQL"]
     parsed = _PARSED.search(given)
-    if _INTERNAL.search(given) is None and not _is_elsewhere(contexts, parsed, statement):
+    quoted = "\n".join([given, *(one.summary() for one in contexts)])
+    if _INTERNAL.search(quoted) is None and not _is_elsewhere(contexts, parsed, statement):
         return None
     condition = error.getCondition()
     message, condition = _clean_message(given, condition, statement)
@@ -148,13 +149,11 @@ def _context_place(context: Any, statement: str) -> tuple[int | None, int | None
 def _best_place(statement: str, part: str, before: str, after: str) -> int | None:
     """The place of the part of the statement whose surroundings agree most with those given."""
     places = [match.start() for match in re.finditer(re.escape(part), statement)] if part else []
-    word = re.compile(r"\w")
-    whole = [
-        at
-        for at in places
-        if not (word.match(part) and at and word.match(statement[at - 1]))
-        and not (word.match(part[-1]) and at + len(part) < len(statement) and word.match(statement[at + len(part)]))
-    ]
+    try:
+        ends = {token.start: token.end for token in tokenize(statement)}
+    except InvalidInput:
+        ends = {}
+    whole = [at for at in places if at in ends and at + len(part) >= ends[at]]
     return max(
         whole or places,
         key=lambda at: _common(statement[:at][::-1], before[::-1]) + _common(statement[at + len(part) :], after),
