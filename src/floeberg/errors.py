@@ -2,6 +2,7 @@
 
     FloebergError
     ├── InvalidInput (ValueError)          what the caller gave is wrong; nothing was changed
+    │   └── ColumnNotFound, ColumnAlreadyExists, NamespaceNotEmpty
     ├── FormatError                        bytes or metadata that are not what the specification says
     │   ├── MetadataCorrupt
     │   ├── ManifestCorrupt
@@ -64,6 +65,18 @@ def _rebuild(kind: type[FloebergError], message: str, context: dict[str, object]
 
 class InvalidInput(FloebergError, ValueError):
     """What the caller gave is wrong; nothing was changed."""
+
+
+class ColumnNotFound(InvalidInput):
+    """No such column in the schema."""
+
+
+class ColumnAlreadyExists(InvalidInput):
+    """A column of that name is there already, or is given twice."""
+
+
+class NamespaceNotEmpty(InvalidInput):
+    """A namespace that holds tables, views or namespaces cannot be dropped."""
 
 
 class FormatError(FloebergError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+import re
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from floeberg.catalogs.base import CatalogBackend, LoadedTable
 from floeberg.catalogs.identifiers import Namespace
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame, SparkSession
+
+_OLDEST_PYSPARK: Final = (4, 1)
 
 
 @runtime_checkable
@@ -38,7 +41,8 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
     """Makes catalogs known to a Spark session: those given, and those of its settings `spark.sql.catalog.<name>.*`.
 
     From then on `spark.sql`, `spark.table`, `spark.read`, `df.writeTo` and so on understand their tables. Attaching again
-    adds catalogs. Raises InvalidInput, and UnsupportedFeature for a kind of catalog that comes later.
+    adds catalogs. Raises InvalidInput, also for a name that another catalog has in this session, and UnsupportedFeature for a
+    kind of catalog that comes later.
     """
     session = _spark_module("floeberg.spark.host.session")
     given = {}
@@ -68,8 +72,18 @@ def to_spark(spark: SparkSession, table: LoadedTable, **asked: Any) -> DataFrame
     return frame
 
 
+def _check_pyspark() -> None:
+    """Raises UnsupportedFeature for a PySpark that is too old, before anything of it is used."""
+    version = str(importlib.import_module("pyspark").__version__)
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _OLDEST_PYSPARK:
+        raise UnsupportedFeature(
+            f"PySpark {version} is too old: floeberg needs 4.1 or later; pip install --upgrade 'floeberg[spark]'"
+        )
+
+
 def _spark_module(name: str) -> Any:
     try:
+        _check_pyspark()
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.partition(".")[0] == "pyspark":

@@ -67,7 +67,7 @@ class CatalogBackend(Protocol):
         ...
 
     def drop_namespace(self, namespace: Namespace) -> None:
-        """Raises NamespaceNotFound, and InvalidInput when it is not empty."""
+        """Raises NamespaceNotFound, and NamespaceNotEmpty."""
         ...
 
     def list_namespaces(self, parent: Namespace = ()) -> list[Namespace]:

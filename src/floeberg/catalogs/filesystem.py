@@ -20,8 +20,8 @@ from floeberg.effects.protocols import Effects
 from floeberg.errors import (
     CommitConflict,
     FileNotFound,
-    InvalidInput,
     NamespaceAlreadyExists,
+    NamespaceNotEmpty,
     NamespaceNotFound,
     PathEscape,
     TableAlreadyExists,
@@ -117,7 +117,7 @@ class FilesystemCatalog:
         self._require_namespace(namespace)
         folder = self._path(namespace)[-1]
         if not self._folders.is_empty(folder):
-            raise InvalidInput(
+            raise NamespaceNotEmpty(
                 f"namespace {self._shown(namespace)} is not empty; drop the tables and namespaces in it first",
                 namespace=self._shown(namespace),
             )

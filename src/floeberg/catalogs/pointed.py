@@ -20,6 +20,7 @@ from floeberg.errors import (
     CommitConflict,
     InvalidInput,
     NamespaceAlreadyExists,
+    NamespaceNotEmpty,
     NamespaceNotFound,
     PathEscape,
     TableAlreadyExists,
@@ -103,7 +104,9 @@ class PointedCatalog:
         inside = [*self.rows.list(namespace, TABLE), *self.rows.list(namespace, VIEW)]
         if inside or self.list_namespaces(namespace):
             held = ", ".join(str(i) for i in inside[:5]) or "other namespaces"
-            raise InvalidInput(f"namespace {self._shown(namespace)} is not empty: it holds {held}; drop them first")
+            raise NamespaceNotEmpty(
+                f"namespace {self._shown(namespace)} is not empty: it holds {held}; drop them first"
+            )
         self.rows.drop_namespace(namespace)
 
     def list_namespaces(self, parent: Namespace = ()) -> list[Namespace]:

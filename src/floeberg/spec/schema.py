@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from floeberg.errors import InvalidInput
+from floeberg.errors import ColumnNotFound, InvalidInput
 from floeberg.spec.types import IcebergType, ListType, MapType, NestedField, NestedType, StructType
 
 MAX_COLUMN_FIELD_ID: Final = 2147483447
@@ -118,11 +118,11 @@ class Schema:
         return self.by_id[candidates[0]] if candidates else None
 
     def field(self, name_or_id: str | int, *, case_sensitive: bool = True) -> NestedField:
-        """As `find`, but raises InvalidInput when there is no such field."""
+        """As `find`, but raises ColumnNotFound when there is no such field."""
         found = self.find(name_or_id, case_sensitive=case_sensitive)
         if found is None:
             known = ", ".join(field.name for field in self.fields[:30])
-            raise InvalidInput(f"no column {name_or_id!r}; the columns are: {known}", column=name_or_id)
+            raise ColumnNotFound(f"no column {name_or_id!r}; the columns are: {known}", column=name_or_id)
         return found
 
     def path_to(self, field_id: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from floeberg.errors import InvalidInput
+from floeberg.errors import ColumnAlreadyExists, InvalidInput
 from floeberg.spec.defaults import check_default, retype
 from floeberg.spec.promotion import can_promote, changes_partition_values, promote_value, refusal
 from floeberg.spec.schema import Schema
@@ -123,7 +123,7 @@ class SchemaDraft:
         if parent_id != ROOT:
             self._check_editable(parent_id, "add a field to")
         if any(member.name == name for member in self.members(parent_id)):
-            raise InvalidInput(f"cannot add column {full_name!r}: the name exists already", column=full_name)
+            raise ColumnAlreadyExists(f"cannot add column {full_name!r}: the name exists already", column=full_name)
         version = self.facts.format_version
         if required and default in (None, UNSET) and not self.facts.allow_incompatible_changes:
             way_out = "give a default" if version >= 3 else "make it optional (defaults need format version 3)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from floeberg.errors import InvalidInput
+from floeberg.errors import ColumnAlreadyExists, InvalidInput
 from floeberg.spec.defaults import check_default
 from floeberg.spec.identifier_fields import check_identifier_fields
 from floeberg.spec.metadata_columns import is_metadata_column, is_reserved_id
@@ -61,7 +61,7 @@ def _check_names_and_ids(schema: Schema, base: Schema | None) -> None:
         ids.add(field.field_id)
         other = full_names.setdefault(name, field.field_id)
         if other != field.field_id and not {(other, name), (field.field_id, name)} <= known:
-            raise InvalidInput(
+            raise ColumnAlreadyExists(
                 f"name collision: the fields {other} and {field.field_id} would both be {name!r}; "
                 "rename or drop one of them",
                 column=name,
@@ -77,5 +77,7 @@ def _check_member_names(members: tuple[NestedField, ...], *, inside: str) -> Non
         if not member.name:
             raise InvalidInput(f"a field{inside} has an empty name")
         if member.name in seen:
-            raise InvalidInput(f"name collision: two fields{inside} would be named {member.name!r}; rename one of them")
+            raise ColumnAlreadyExists(
+                f"name collision: two fields{inside} would be named {member.name!r}; rename one of them"
+            )
         seen.add(member.name)

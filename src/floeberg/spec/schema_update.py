@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Self
 
-from floeberg.errors import InvalidInput
+from floeberg.errors import ColumnNotFound, InvalidInput
 from floeberg.spec.partitioning import PartitionSpec
 from floeberg.spec.schema import Schema
 from floeberg.spec.schema_draft import ROOT, PartitionSource, SchemaDraft, TableFacts
@@ -194,7 +194,7 @@ class SchemaUpdate:
         if field is not None:
             raise InvalidInput(f"column {_shown(path)!r} is dropped by this update", column=_shown(path))
         known = ", ".join(member.name for member in self._draft.members(ROOT)[:30])
-        raise InvalidInput(f"no column {_shown(path)!r}; the columns are: {known}", column=_shown(path))
+        raise ColumnNotFound(f"no column {_shown(path)!r}; the columns are: {known}", column=_shown(path))
 
     def _identifier_field_ids(self, schema: Schema) -> tuple[int, ...]:
         if self._identifier_paths is None:

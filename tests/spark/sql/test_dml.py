@@ -257,8 +257,8 @@ def test_parameters_of_a_call_are_their_values() -> None:
     ],
 )
 def test_defaults_among_inserted_values_are_found(query: str, expected: list[tuple[int, int]]) -> None:
-    assert [(use.span.start, use.ordinal) for use in find_defaults(query)] == expected
-    assert all(use.span.of(query).upper() == "DEFAULT" for use in find_defaults(query))
+    assert [(use.span.start, use.ordinal) for use in find_defaults(query).uses] == expected
+    assert all(use.span.of(query).upper() == "DEFAULT" for use in find_defaults(query).uses)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.table_changes import ChangeSchema
-from floeberg.errors import InvalidInput
+from floeberg.errors import ColumnNotFound, InvalidInput
 from floeberg.spark.ddl.alter import load
 from floeberg.spark.ddl.columns import default_value, field_of, schema_of, type_of
 from floeberg.spark.host.execution import Execution, commit
@@ -118,13 +118,18 @@ def _change(execution: Execution, schema: Schema, change: ColumnChange) -> Calla
     if change.default is not None:
         field = schema.find(".".join(path), case_sensitive=_case_sensitive(execution))
         if field is None:
-            raise InvalidInput(f"column {'.'.join(path)!r} does not exist")
+            raise column_not_found(schema, path)
         kind = change.type_text or type_to_ddl(field.type, exact=True)
         default = default_value(execution, kind, change.default)
 
     def edit(update: SchemaUpdate) -> None:
         if data_type is not None:
-            update.update_type(path, data_type)
+            try:
+                update.update_type(path, data_type)
+            except InvalidInput as error:
+                if not isinstance(error, ColumnNotFound):
+                    error.context.setdefault("condition", "NOT_SUPPORTED_CHANGE_COLUMN")
+                raise
         if change.comment is not None:
             update.update_doc(path, change.comment)
         if change.required is True:
@@ -155,10 +160,15 @@ def change_identifier_fields(execution: Execution, statement: ChangeIdentifierFi
     return _commit(execution, table, lambda update: update.set_identifier_fields(wanted))
 
 
+def column_not_found(schema: Schema, path: Path) -> ColumnNotFound:
+    known = ", ".join(field.name for field in schema.fields[:30])
+    return ColumnNotFound(f"no column {'.'.join(path)!r}; the columns are: {known}", column=".".join(path))
+
+
 def _known_name(schema: Schema, path: Path, case_sensitive: bool) -> str:
     field = schema.find(".".join(path), case_sensitive=case_sensitive)
     if field is None:
-        raise InvalidInput(f"column {'.'.join(path)!r} does not exist")
+        raise column_not_found(schema, path)
     return schema.names[field.field_id]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from floeberg.errors import InvalidInput
+from floeberg.errors import ColumnAlreadyExists, InvalidInput
 from floeberg.spark.host.execution import Execution
 from floeberg.spec.schema import Schema
 from floeberg.spec.types import UNSET, IcebergType, NestedField
@@ -19,7 +19,7 @@ def schema_of(execution: Execution, columns: Sequence[ColumnDefinition]) -> Sche
     """The schema of CREATE TABLE; a DEFAULT becomes the write default. Raises InvalidInput."""
     doubled = _doubled([column.path[-1].lower() for column in columns])
     if doubled is not None:
-        raise InvalidInput(f"column {doubled!r} is defined twice")
+        raise ColumnAlreadyExists(f"column {doubled!r} is defined twice")
     return schema_from_ddl(", ".join(_ddl(execution, column) for column in columns))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from floeberg.catalogs.base import LoadedView
 from floeberg.catalogs.view_changes import view_query
-from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.spark.ddl.table_details import detail_lines, term_text
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import rows
@@ -80,7 +80,10 @@ def _describe_column(execution: Execution, schema: Schema, path: tuple[str, ...]
         )
     field = schema.find(path[0], case_sensitive=False)
     if field is None:
-        raise InvalidInput(f"column {'.'.join(path)!r} does not exist")
+        known = ", ".join(one.name for one in schema.fields[:30])
+        raise ColumnNotFound(
+            f"no column {path[0]!r}; the columns are: {known}", column=path[0], condition="COLUMN_NOT_FOUND"
+        )
     lines = [
         ("col_name", schema.names[field.field_id]),
         ("data_type", spark_type(field.type).simpleString()),

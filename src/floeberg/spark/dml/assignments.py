@@ -10,7 +10,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from pyspark.sql import types as st
 
-from floeberg.errors import InvalidInput
+from floeberg.errors import ColumnNotFound, InvalidInput
 from floeberg.spark.host.exact_types import exact_name
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import spark_type
@@ -114,7 +114,7 @@ class TargetColumns:
         self._qualifiers = [(alias,), *(qualified[start:] for start in range(len(qualified)))]
 
     def resolve(self, column: Path) -> tuple[Path, NestedField]:
-        """A column or a field of a struct. Raises InvalidInput when there is none. As in Spark, `t.id` is the column `id`
+        """A column or a field of a struct. Raises ColumnNotFound when there is none. As in Spark, `t.id` is the column `id`
         of the table `t` before it is the field `id` of a column `t`."""
         found: tuple[Path, NestedField] | None = None
         for qualifier in self._qualifiers:
@@ -123,7 +123,9 @@ class TargetColumns:
         found = self._find(column) if found is None else found
         if found is None:
             known = ", ".join(field.name for field in self.schema.fields[:30])
-            raise InvalidInput(f"the table has no column {'.'.join(column)!r}; it has {known}", column=".".join(column))
+            raise ColumnNotFound(
+                f"the table has no column {'.'.join(column)!r}; it has {known}", column=".".join(column)
+            )
         return found
 
     def _find(self, column: Path) -> tuple[Path, NestedField] | None:
@@ -192,7 +194,8 @@ def checked(assigned: Sequence[Assigned[V]], values: Values[V], *, table: str) -
         if problem is None and each.field.required and isinstance(given, st.NullType):
             problem = f"column {name!r} is required and cannot be set to null"
         if problem is not None:
-            raise InvalidInput(f"table {table}: {problem}", table=table, column=name)
+            condition = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"
+            raise InvalidInput(f"table {table}: {problem}", table=table, column=name, condition=condition)
         result.append(Assigned(each.path, each.field, values.stored(each.value, given, wanted)))
     return result
 

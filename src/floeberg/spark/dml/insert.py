@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.overwrite import Overwrite
-from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.dml.static_partitions import static_condition, static_values
 from floeberg.spark.host.destination import destination
@@ -156,7 +156,7 @@ def _default(schema: Schema, names: list[str], ordinal: int, *, table: str) -> s
         raise InvalidInput(f"DEFAULT stands at place {ordinal + 1} of a row, the table takes {len(names)} columns")
     field = schema.find(names[ordinal], case_sensitive=False)
     if field is None:
-        raise InvalidInput(f"column {names[ordinal]!r} does not exist")
+        raise ColumnNotFound(f"table {table} has no column {names[ordinal]!r}", column=names[ordinal])
     if field.write_default in (UNSET, None):
         return "NULL"
     refuse_cut_default(field, table=table)

@@ -214,6 +214,7 @@ class MergeRun(ABC, Generic[ClauseT]):
                 "known what becomes of it; make the source's keys unique",
                 table=self._target.name,
                 file=touched.twice,
+                condition="MERGE_CARDINALITY_VIOLATION",
             )
 
 

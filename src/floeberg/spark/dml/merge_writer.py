@@ -10,12 +10,14 @@ from pyspark.sql import functions as F
 from floeberg.errors import InvalidInput
 from floeberg.spark.dml.merge_columns import ColumnAssignment, ColumnClause, is_column, merge_columns
 from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.spark_errors import methods_raise_spark_errors
 from floeberg.sql.text.cursor import parse_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
+@methods_raise_spark_errors
 class MergeIntoWriter:
     """A MERGE of a DataFrame into a table, clause by clause.
 
@@ -76,6 +78,7 @@ class _When:
         return self.writer._with(ColumnClause(self._when, action, self._condition, star, given))
 
 
+@methods_raise_spark_errors
 class _WhenMatched(_When):
     def updateAll(self) -> MergeIntoWriter:
         return self._add("update", star=True)
@@ -87,6 +90,7 @@ class _WhenMatched(_When):
         return self._add("delete")
 
 
+@methods_raise_spark_errors
 class _WhenNotMatched(_When):
     def insertAll(self) -> MergeIntoWriter:
         return self._add("insert", star=True)
@@ -95,6 +99,7 @@ class _WhenNotMatched(_When):
         return self._add("insert", assignments)
 
 
+@methods_raise_spark_errors
 class _WhenNotMatchedBySource(_When):
     def updateAll(self) -> MergeIntoWriter:
         """Raises InvalidInput."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from floeberg.effects.protocols import Effects
+from floeberg.errors import InvalidInput
 from floeberg.spark.entry.patches import install, remove
 from floeberg.spark.entry.source import register_source
-from floeberg.spark.host.config import DEFAULT_CATALOG, PREFIX, open_from_settings, read_settings
+from floeberg.spark.host.config import DEFAULT_CATALOG, JAVA_PACKAGE, PREFIX, open_from_settings, read_settings
 from floeberg.spark.host.kept_settings import REGISTERED
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedCatalog, AttachedSession, close_state, open_state, session_of
+from floeberg.spark.host.session_checks import check_session
+from floeberg.spark.host.worker_python import use_running_python
 from floeberg.sql.text.names import SESSION_CATALOG
 
 if TYPE_CHECKING:
@@ -25,7 +28,10 @@ def attach(spark: SparkSession, given: dict[str, AttachedCatalog], *, effects: E
     Settings that name a Java catalog class are taken over, because Spark would fail to load it. With the Java runtime on
     the class path only the given catalogs are ours. Attaching again adds catalogs and keeps the rest.
     """
+    check_session(spark)
     known = session_of(spark)
+    _refuse_names(spark, known, given)
+    use_running_python(spark)
     java_runtime = known.state.java_runtime if known else _has_java_runtime(spark)
     session = open_state(spark, str(effects.ids.uuid()))
     session.state.java_runtime = java_runtime
@@ -41,6 +47,28 @@ def attach(spark: SparkSession, given: dict[str, AttachedCatalog], *, effects: E
         register_source(spark)
         spark.conf.set(REGISTERED, "true")
     return session
+
+
+def _refuse_names(spark: SparkSession, known: AttachedSession | None, given: dict[str, AttachedCatalog]) -> None:
+    """Raises InvalidInput for a catalog under a name that another one has in this session."""
+    for name, catalog in given.items():
+        if name.lower() == SESSION_CATALOG:
+            raise InvalidInput(
+                f"{SESSION_CATALOG} is the name of Spark's own catalog, whose tables would be out of reach; give the catalog "
+                f"another name, or set {PREFIX}{SESSION_CATALOG} to org.apache.iceberg.spark.SparkSessionCatalog, which keeps "
+                "both"
+            )
+        other = None if known is None or name in known.state.from_settings else known.state.catalogs.get(name)
+        if other is not None and repr(other.backend) != repr(catalog.backend):
+            raise InvalidInput(
+                f"catalog {name} is attached to this session already, as {other.backend!r}; give {catalog.backend!r} "
+                "another name, or call floeberg.detach(spark) first"
+            )
+        java_class = str(spark.conf.get(PREFIX + name, ""))
+        if java_class and not java_class.startswith((JAVA_PACKAGE, "floeberg")):
+            raise InvalidInput(
+                f"{name} is a catalog of Spark's own ({PREFIX}{name}={java_class}); give the attached catalog another name"
+            )
 
 
 def detach(spark: SparkSession) -> None:

@@ -9,14 +9,18 @@ import functools
 import importlib
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
+from pyspark.errors import AnalysisException
+
 from floeberg.errors import InvalidInput
-from floeberg.spark.entry import catalog_lookups, frame_methods, reader, writer
+from floeberg.spark.entry import catalog_lookups, frame_methods, reader, streams, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
-from floeberg.spark.host.session import AttachedSession, session_of
+from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, session_of
+from floeberg.spark.host.spark_errors import raises_spark_errors, with_hint
 from floeberg.spark.host.views import marked
 from floeberg.spark.query.run import frame_view
 from floeberg.spark.read.derived_frames import METHODS as DERIVING
@@ -35,6 +39,14 @@ _CLASSES: Final = {
     "reader": ("pyspark.sql.readwriter:DataFrameReader", "pyspark.sql.connect.readwriter:DataFrameReader"),
     "writer": ("pyspark.sql.readwriter:DataFrameWriter", "pyspark.sql.connect.readwriter:DataFrameWriter"),
     "catalog": ("pyspark.sql.catalog:Catalog", "pyspark.sql.connect.catalog:Catalog"),
+    "stream_reader": (
+        "pyspark.sql.streaming.readwriter:DataStreamReader",
+        "pyspark.sql.connect.streaming.readwriter:DataStreamReader",
+    ),
+    "stream_writer": (
+        "pyspark.sql.streaming.readwriter:DataStreamWriter",
+        "pyspark.sql.connect.streaming.readwriter:DataStreamWriter",
+    ),
     "conf": ("pyspark.sql.conf:RuntimeConfig", "pyspark.sql.connect.conf:RuntimeConf"),
 }
 _FORMATTED: Final = ("_pyspark_", "_pyspark_connect_temp_view_")
@@ -68,6 +80,7 @@ def _classes(role: str) -> Iterator[type]:
 
 def _replace(kind: type, name: str, method: Method) -> None:
     found = ORIGINALS[(kind, name)] = vars(kind)[name]
+    method = raises_spark_errors(method)
     if isinstance(found, property):
         setattr(kind, name, property(method, doc=found.__doc__))
     else:
@@ -80,14 +93,31 @@ def _replace(kind: type, name: str, method: Method) -> None:
 def _sql(self: Any, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:
     session = session_of(self)
     if session is None:
-        return original(self, "sql")(sqlQuery, args, **kwargs)
+        with _attach_hinted(sqlQuery):
+            return original(self, "sql")(sqlQuery, args, **kwargs)
     return run_sql(session, sqlQuery, args, kwargs)
 
 
 def _table(self: Any, tableName: str) -> Any:
     session = session_of(self)
     found = None if session is None else table_by_name(session, tableName)
-    return original(self, "table")(tableName) if found is None else found
+    if found is not None:
+        return found
+    with _attach_hinted(tableName if session is None else ""):
+        return original(self, "table")(tableName)
+
+
+@contextmanager
+def _attach_hinted(text: str) -> Iterator[None]:
+    """Spark's errors over names in catalogs that another session has attached say so."""
+    try:
+        yield
+    except AnalysisException as error:
+        known = [name for name in catalogs_elsewhere() if re.search(rf"(?<![\w.]){re.escape(name)}`?\s*\.", text)]
+        if not known:
+            raise
+        hint = f"Catalog {known[0]} is attached to another session; call floeberg.attach(spark, …) for this one."
+        raise with_hint(error, hint) from None
 
 
 def _read(self: Any) -> Any:
@@ -149,7 +179,7 @@ def _filter(self: Any, condition: Any) -> Any:
     session = session_of(self.sparkSession)
     if session is not None and isinstance(condition, str) and _reads_ours(session, condition):
         text = f"SELECT * FROM {{floeberg_frame}} WHERE {double_braces(condition)}"
-        return run_sql(session, text, kwargs={"floeberg_frame": self})
+        return run_sql(session, text, kwargs={"floeberg_frame": self}, written=condition)
     return frame_methods.METHODS["filter"](self, condition)
 
 
@@ -212,5 +242,7 @@ _METHODS: Final[dict[str, dict[str, Method]]] = {
     "reader": reader.methods(table_by_name),
     "writer": writer.METHODS,
     "catalog": catalog_lookups.METHODS,
+    "stream_reader": streams.READER_METHODS,
+    "stream_writer": streams.WRITER_METHODS,
     "conf": {"set": _set, "unset": _unset},
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.catalogs.static import open_static
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.read.named_tables import frame_of, selection_of
@@ -126,7 +126,15 @@ def methods(by_name: ByName) -> dict[str, Callable[..., Any]]:
         record.has_schema = record.has_schema or schema is not None
         return load_ours(record, path, by_name)
 
-    return {**RECORDING, "schema": _schema, "table": table, "load": load}
+    def changes(self: Any, tableName: str) -> Any:
+        record = record_of(self)
+        if record is not None and by_name(record.session, tableName, {}) is not None:
+            raise UnsupportedFeature(
+                f"spark.read.changes is not there; read spark.table('{tableName}.changes') instead"
+            )
+        return original(self, "changes")(tableName)
+
+    return {**RECORDING, "schema": _schema, "table": table, "load": load, "changes": changes}
 
 
 def load_ours(record: Record, path: Any, by_name: ByName) -> DataFrame:

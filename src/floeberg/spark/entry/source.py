@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.static import open_static
 from floeberg.effects.system import system_effects
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.spark.entry.reader import is_path
@@ -52,6 +58,14 @@ class FloebergSource(DataSource):  # type: ignore[misc]
     def writer(self, schema: StructType, overwrite: bool) -> PathWriter:
         options = {key: value for key, value in dict(self.options).items() if key.lower() != "path"}
         return PathWriter(self._path(), schema, overwrite=overwrite, options=options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        raise UnsupportedFeature(f"format({self.name()!r}): streaming reads are not there yet")
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        raise UnsupportedFeature(
+            f"format({self.name()!r}): streaming writes are not there yet; use writeStream.foreachBatch"
+        )
 
     def _path(self) -> str:
         path = self.options.get("path")

@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from floeberg.errors import UnsupportedFeature
+from pyspark.errors import PySparkException
+
+from floeberg.errors import FloebergError, UnsupportedFeature
 from floeberg.spark.ddl import alter, alter_columns, caching, create, describe, namespaces, show, views
 from floeberg.spark.dml.delete import delete_from
 from floeberg.spark.dml.explain import explain
@@ -15,15 +17,15 @@ from floeberg.spark.dml.merge import merge
 from floeberg.spark.dml.update import update
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.kept_settings import keep_settings, may_change_settings
-from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.spark_errors import written_as
 from floeberg.spark.procedures.call import call
 from floeberg.spark.query.run import run_query
 from floeberg.sql.statements import dml_statements as dml
 from floeberg.sql.statements import session_statements as ses
 from floeberg.sql.statements import statements as sts
-from floeberg.sql.statements.classify import classify
+from floeberg.sql.statements.classify import Classified, classify
 from floeberg.sql.text.cursor import Args, Cursor
 from floeberg.sql.text.lexer import first_words, with_backquotes
 from floeberg.sql.text.names import Name
@@ -40,9 +42,33 @@ _DOUBLE_QUOTED: Final = "spark.sql.ansi.doubleQuotedIdentifiers"
 
 
 def run_sql(
-    session: AttachedSession, sql: str, args: Args = None, kwargs: Mapping[str, Any] | None = None
+    session: AttachedSession,
+    sql: str,
+    args: Args = None,
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    written: str | None = None,
 ) -> DataFrame:
-    """The answer to a statement. Raises our errors for what is ours, Spark's for what is Spark's."""
+    """The answer to a statement. Raises our errors for what is ours, Spark's for what is Spark's. `written` is the text that
+    errors show, where it is not the statement itself."""
+    try:
+        execution, found = _classified(session, sql, args, kwargs or {})
+        if isinstance(found, sts.QueryText):
+            return run_query(execution, found.references)
+        if not isinstance(found, sts.PassThrough):
+            return execute(execution, found)
+    except (FloebergError, PySparkException) as error:
+        written_as(error, sql if written is None else written)
+        raise
+    answer = execution.pass_on()
+    if may_change_settings(sql):
+        keep_settings(session)
+    return answer
+
+
+def _classified(
+    session: AttachedSession, sql: str, args: Args, kwargs: Mapping[str, Any]
+) -> tuple[Execution, Classified]:
     if session.views:
         _refuse_hidden_text(sql)
     sql = session.with_current_place(sql)
@@ -57,15 +83,7 @@ def run_sql(
         # Read anew with names for the `?`; what is malformed was found above, at its place in the user's text.
         sql, args = named_parameters(sql, args)
         found = classify(sql, names, args=args)
-    if isinstance(found, sts.PassThrough):
-        answer = spark_sql(session.spark, sql, args, **(kwargs or {}))
-        if may_change_settings(sql):
-            keep_settings(session)
-        return answer
-    execution = Execution(session, sql, args, kwargs or {})
-    if isinstance(found, sts.QueryText):
-        return run_query(execution, found.references)
-    return execute(execution, found)
+    return Execution(session, sql, args, kwargs), found
 
 
 def _refuse_hidden_text(sql: str) -> None:
@@ -92,7 +110,7 @@ def execute(execution: Execution, statement: sts.Statement) -> DataFrame:
     executor = _EXECUTORS.get(type(statement))
     if executor is None:
         raise UnsupportedFeature(
-            f"{type(statement).__name__.upper()} statements are not there yet, they come in a later release"
+            f"{' '.join(first_words(execution.sql))} statements are not there yet; they come in a later release"
         )
     return executor(execution, statement)
 

@@ -16,6 +16,7 @@ from floeberg.spark.entry.reader import RECORD, RECORDING, Record, is_path, reco
 from floeberg.spark.entry.source_writer import open_for_writing
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, Resolved
+from floeberg.spark.host.spark_errors import methods_raise_spark_errors
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.commands import append, overwrite, overwrite_matching, overwrite_partitions
 from floeberg.spark.write.options import is_dynamic
@@ -51,6 +52,7 @@ class WriteRecord(Record):
         return None if found is None else str(self.options.pop(found))
 
 
+@methods_raise_spark_errors
 class TableWriter:
     """What `df.writeTo(name)` gives for a table of ours: the methods of PySpark's DataFrameWriterV2."""
 

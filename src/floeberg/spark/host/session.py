@@ -400,6 +400,11 @@ def attached_session(spark: SparkSession) -> AttachedSession:
     return found
 
 
+def catalogs_elsewhere() -> frozenset[str]:
+    """The names of the catalogs of all attached sessions."""
+    return frozenset(name for state in _STATES.values() for name in state.catalogs) - {SESSION_CATALOG}
+
+
 def open_state(spark: SparkSession, key: str) -> AttachedSession:
     """The state of a session, a new one under `key` when it has none."""
     found = session_of(spark)

@@ -134,15 +134,20 @@ def call(execution: Execution, statement: Call) -> DataFrame:
     found = execution.session.table_identifier(statement.procedure.parts)
     name = found.name.lower()
     if found.namespace != ("system",):
-        raise InvalidInput(f"{statement.procedure} is no procedure; procedures are in {found.catalog}.system")
+        raise InvalidInput(
+            f"{statement.procedure} is no procedure; procedures are in {found.catalog}.system",
+            condition="ROUTINE_NOT_FOUND",
+        )
     if name == "register_table":
         return _register_table(execution, found.catalog, statement)
     if name in LATER:
-        raise UnsupportedFeature(f"procedure {name} is not there yet, it comes in a later release", procedure=name)
+        raise UnsupportedFeature(
+            f"procedure {found.catalog}.system.{name} is not there yet; it comes in a later release", procedure=name
+        )
     procedure = PROCEDURES.get(name)
     if procedure is None:
         known = ", ".join(sorted((*PROCEDURES, "register_table")))
-        raise InvalidInput(f"{statement.procedure} is no procedure; there are {known}")
+        raise InvalidInput(f"{statement.procedure} is no procedure; there are {known}", condition="ROUTINE_NOT_FOUND")
     values = bind_arguments(execution, name, procedure.parameters, statement.arguments)
     table = execution.session.load(_table(execution, found.catalog, values["table"]))
     return rows(execution.spark, procedure.result, procedure.run(table, values))

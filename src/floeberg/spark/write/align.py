@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from floeberg.errors import InvalidInput
+from floeberg.errors import ColumnAlreadyExists, ColumnNotFound, InvalidInput
 from floeberg.spark.host.types import has_nanoseconds, spark_type
 from floeberg.spark.write.exact_values import refuse_cut
 from floeberg.spark.write.store_assignment import assignment_problem, store_rules
@@ -20,6 +20,10 @@ from floeberg.spec.types import UNSET, NestedField
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_TOO_MANY: Final = "TOO_MANY_DATA_COLUMNS"
+_NOT_ENOUGH: Final = "NOT_ENOUGH_DATA_COLUMNS"
+"""Spark's words for data of another width than the table's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,12 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
         target = spark_type(field.type)
         problem = assignment_problem(given.dataType, target, rules, path=field.name)
         if problem is not None:
-            raise InvalidInput(f"table {alignment.table}: {problem}", table=alignment.table, column=field.name)
+            raise InvalidInput(
+                f"table {alignment.table}: {problem}",
+                table=alignment.table,
+                column=field.name,
+                condition="INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST",
+            )
         if is_stored_as_it_is(given.dataType, target, rules):
             column = F.col(f"c{position}")
         else:
@@ -83,9 +92,10 @@ def _by_name(frame: DataFrame, alignment: Alignment) -> dict[str, tuple[int, st.
                 f"{', '.join(f.name for f in alignment.schema.fields)}. Drop it, or write with mergeSchema",
                 table=alignment.table,
                 column=field.name,
+                condition="INCOMPATIBLE_DATA_FOR_TABLE.EXTRA_COLUMNS",
             )
         if name in found:
-            raise InvalidInput(f"table {alignment.table}: column {name!r} is given twice", column=name)
+            raise ColumnAlreadyExists(f"table {alignment.table}: column {name!r} is given twice", column=name)
         found[name] = (position, field)
     return found
 
@@ -97,15 +107,20 @@ def _by_position(frame: DataFrame, alignment: Alignment) -> dict[str, tuple[int,
             f"table {alignment.table} takes {len(names)} columns ({', '.join(names)}), and the data has {len(frame.columns)} "
             f"({', '.join(frame.columns)})",
             table=alignment.table,
+            condition=f"INSERT_COLUMN_ARITY_MISMATCH.{_TOO_MANY if len(frame.columns) > len(names) else _NOT_ENOUGH}",
         )
     fields = []
     for name in names:
         known = alignment.names.get(alignment.key(name))
         if known is None:
-            raise InvalidInput(f"table {alignment.table} has no column {name!r}", column=name)
+            raise ColumnNotFound(
+                f"table {alignment.table} has no column {name!r}; its columns are "
+                f"{', '.join(f.name for f in alignment.schema.fields)}",
+                column=name,
+            )
         fields.append(known)
     if len(set(fields)) != len(fields):
-        raise InvalidInput(f"table {alignment.table}: a column is listed twice: {', '.join(names)}")
+        raise ColumnAlreadyExists(f"table {alignment.table}: a column is listed twice: {', '.join(names)}")
     return {name: (position, frame.schema.fields[position]) for position, name in enumerate(fields)}
 
 
@@ -116,4 +131,5 @@ def _check_may_be_missing(field: NestedField, alignment: Alignment) -> None:
             f"table {alignment.table}: column {field.name!r} is required and has no default; the data must have it",
             table=alignment.table,
             column=field.name,
+            condition="INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_FIND_DATA",
         )

@@ -242,7 +242,9 @@ def _take_type(ddl: Cursor, depth: int) -> IcebergType:
         return _take_nested(ddl, word, depth + 1)
     if word == "INTERVAL":
         raise ddl.error("Iceberg has no interval type", token=token)
-    raise ddl.error(f"unknown type {ddl.text(token)[:40]!r}", token=token)
+    unknown = ddl.error(f"unknown type {ddl.text(token)[:40]!r}", token=token)
+    unknown.context["condition"] = "UNSUPPORTED_DATATYPE"
+    raise unknown
 
 
 def _take_nested(ddl: Cursor, word: str, depth: int) -> IcebergType:

@@ -301,10 +301,14 @@ class Grammar:
             return parse(text)
         except InvalidInput as wrong:
             where = line_and_column(cursor.sql, cursor.tokens[first].start)
-            raise InvalidInput(f"SQL: {wrong} ({where})", position=cursor.tokens[first].start) from wrong
+            raise InvalidInput(
+                f"SQL: {wrong} ({where})", position=cursor.tokens[first].start, text=cursor.sql
+            ) from wrong
 
     # Refusals
 
     def unsupported(self, what: str, way_out: str) -> UnsupportedFeature:
         where = line_and_column(self.cursor.sql, self.cursor.start)
-        return UnsupportedFeature(f"SQL: {what} are not supported ({where}); {way_out}", position=self.cursor.start)
+        return UnsupportedFeature(
+            f"SQL: {what} are not supported ({where}); {way_out}", position=self.cursor.start, text=self.cursor.sql
+        )

@@ -124,7 +124,7 @@ class Cursor:
         found = "the end" if token.kind is Kind.END else repr(self.text(token)[:60])
         where = line_and_column(self.sql, token.start)
         text = f"SQL: {message}, found {found} ({where})" + (f"; {hint}" if hint else "")
-        return InvalidInput(text, position=token.start, hint=hint)
+        return InvalidInput(text, position=token.start, text=self.sql, hint=hint)
 
     def deeper(self) -> None:
         """Counts a level of nesting. Raises InvalidInput when there are too many."""
@@ -177,6 +177,8 @@ class Cursor:
             f"SQL: IDENTIFIER(…) can only be resolved from string literals and string parameters ({where}); write the "
             "name itself, or pass it as spark.sql(query, args={'name': 'catalog.db.table'})",
             position=opening.start,
+            text=self.sql,
+            condition="NOT_A_CONSTANT_STRING.NOT_CONSTANT",
         )
 
     def strings(self) -> list[str]:

@@ -162,7 +162,9 @@ def _end_of_comment(sql: str, position: int) -> int:
         if depth == 0:
             return match.end()
     raise InvalidInput(
-        f"a bracketed comment is not closed ({line_and_column(sql, position)}); end it with */", position=position
+        f"a bracketed comment is not closed ({line_and_column(sql, position)}); end it with */",
+        position=position,
+        text=sql,
     )
 
 
@@ -170,8 +172,8 @@ def _bad_character(sql: str, position: int) -> InvalidInput:
     what = sql[position]
     where = line_and_column(sql, position)
     if what in "'\"`":
-        return InvalidInput(f"a literal that starts with {what} is not closed ({where})", position=position)
-    return InvalidInput(f"unexpected character {what!r} ({where})", position=position)
+        return InvalidInput(f"a literal that starts with {what} is not closed ({where})", position=position, text=sql)
+    return InvalidInput(f"unexpected character {what!r} ({where})", position=position, text=sql)
 
 
 def line_and_column(sql: str, position: int) -> str:
