@@ -120,12 +120,18 @@ class SparkError(PySparkException):  # type: ignore[misc]
     _made_of: tuple[type[FloebergError] | None, type[PySparkException]]
 
 
-@functools.cache
+_classes: Final[dict[tuple[type | None, type], type[SparkError]]] = {}
+
+
 def spark_class(kind: type[FloebergError] | None, base: type[PySparkException]) -> type[SparkError]:
     """The class that is both: it has the name of ours, where there is one."""
+    known = _classes.get((kind, base))
+    if known is not None:
+        return known
     bases = (SparkError, base) if kind is None else (SparkError, kind, base)
     name = (kind or base).__name__
-    return type(name, bases, {"_made_of": (kind, base), "__module__": __name__, "__doc__": (kind or base).__doc__})
+    made: Any = type(name, bases, {"_made_of": (kind, base), "__module__": __name__, "__doc__": (kind or base).__doc__})
+    return _classes.setdefault((kind, base), made)
 
 
 def _made(
