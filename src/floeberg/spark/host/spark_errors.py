@@ -145,7 +145,8 @@ def _made(
     contexts: list[QueryContext] | None = None,
 ) -> SparkError:
     """Makes a translated error, also of its pickled parts."""
-    found: Any = spark_class(kind, base).__new__(spark_class(kind, base), message)
+    made: Any = spark_class(kind, base)
+    found = made.__new__(made, message)
     PySparkException.__init__(found, message=message, messageParameters=parameters, contexts=contexts)
     if kind is not None:
         found.message = message
