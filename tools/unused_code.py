@@ -18,11 +18,11 @@ ALLOWED = {
     },
     "methods of PySpark's classes": {
         "whenMatched", "whenNotMatched", "whenNotMatchedBySource", "withSchemaEvolution", "updateAll", "insertAll", "tableProperty",
-        "partitionedBy", "clusterBy", "createOrReplace", "overwritePartitions", "_root_plan_id",
+        "partitionedBy", "clusterBy", "createOrReplace", "overwritePartitions", "_root_plan_id", "streamReader", "streamWriter", "getMessage", "objectType", "objectName", "callSite",
     },
     "found by name": {"open_hdfs_store", "open_object_store"},
     "for REST catalogs": {
-        "Unauthorized", "Forbidden", "BadRequest", "parse_json", "write_json", "for_others", "requirement_from_json",
+        "BadRequest", "parse_json", "write_json", "for_others", "requirement_from_json",
         "check_requirements", "requirements_for", "parse_update", "updates_to_json", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
         "set_branch_snapshot", "guard_inside", "UntrustedImplementation",
     },

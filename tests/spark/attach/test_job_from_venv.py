@@ -35,6 +35,8 @@ try:
     fb.attach(spark, lake)
 except fb.errors.InvalidInput as error:
     print("stopped" if "this Spark session is stopped" in str(error) else repr(error))
+fb.detach(spark)
+print("detached")
 """
 
 
@@ -56,4 +58,4 @@ def test_a_job_of_a_virtual_environment_runs_without_pyspark_python(tmp_path: Pa
         check=False,
         cwd=tmp_path,
     )
-    assert done.stdout.split("\n")[:5] == ["rows 3", *["stopped"] * 4], done.stderr[-3000:]
+    assert done.stdout.split("\n")[:6] == ["rows 3", *["stopped"] * 4, "detached"], done.stderr[-3000:]

@@ -11,8 +11,15 @@ from floeberg.spark.entry.source import register_source
 from floeberg.spark.host.config import DEFAULT_CATALOG, JAVA_PACKAGE, PREFIX, open_from_settings, read_settings
 from floeberg.spark.host.kept_settings import REGISTERED
 from floeberg.spark.host.originals import original
-from floeberg.spark.host.session import AttachedCatalog, AttachedSession, close_state, open_state, session_of
-from floeberg.spark.host.session_checks import check_session
+from floeberg.spark.host.session import (
+    AttachedCatalog,
+    AttachedSession,
+    close_state,
+    forget_stopped,
+    open_state,
+    session_of,
+)
+from floeberg.spark.host.session_checks import check_session, is_stopped
 from floeberg.spark.host.worker_python import use_running_python
 from floeberg.sql.text.names import SESSION_CATALOG
 
@@ -73,6 +80,10 @@ def _refuse_names(spark: SparkSession, known: AttachedSession | None, given: dic
 
 def detach(spark: SparkSession) -> None:
     """Gives the session back to Spark, with the settings it had. A session that is not attached stays as it is."""
+    if is_stopped(spark):
+        if forget_stopped(spark):
+            remove()
+        return
     session = session_of(spark)
     if session is None:
         return

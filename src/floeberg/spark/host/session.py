@@ -17,6 +17,7 @@ from floeberg.errors import InvalidInput, NamespaceNotFound, NotFound, Unsupport
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
 from floeberg.spark.host.originals import original
+from floeberg.spark.host.session_checks import is_stopped, stopped_session
 from floeberg.spark.host.views import Place, RememberedView, ViewScope, is_temporary_view, mark_of
 from floeberg.sql.text.current_place import with_current_place
 from floeberg.sql.text.cursor import parse_parts
@@ -382,13 +383,15 @@ def _view(backend: CatalogBackend, key: Identifier) -> LoadedView | None:
 
 
 def session_of(spark: SparkSession) -> AttachedSession | None:
-    """The session when it is attached; cheap when no session is."""
+    """The session when it is attached; cheap when no session is. Raises InvalidInput for one that was stopped."""
     if not _STATES:
         return None
     if spark in _KNOWN:
         state = _KNOWN[spark]
     else:
         state = _KNOWN[spark] = _STATES.get(str(spark.conf.get(MARK, "")))
+    if state is not None and is_stopped(spark):
+        raise stopped_session()
     return None if state is None else AttachedSession(spark, state)
 
 
@@ -416,6 +419,14 @@ def open_state(spark: SparkSession, key: str) -> AttachedSession:
         _KNOWN[spark] = state
         found = AttachedSession(spark, state)
     return found
+
+
+def forget_stopped(spark: SparkSession) -> bool:
+    """Forgets a session that was stopped, which cannot be asked any more; whether it was the last one."""
+    state = _KNOWN.pop(spark, None)
+    if state is not None:
+        _STATES.pop(state.key, None)
+    return not _STATES
 
 
 def close_state(session: AttachedSession) -> bool:

@@ -120,12 +120,18 @@ class SparkError(PySparkException):  # type: ignore[misc]
     _made_of: tuple[type[FloebergError] | None, type[PySparkException]]
 
 
-@functools.cache
+_classes: Final[dict[tuple[type | None, type], type[SparkError]]] = {}
+
+
 def spark_class(kind: type[FloebergError] | None, base: type[PySparkException]) -> type[SparkError]:
     """The class that is both: it has the name of ours, where there is one."""
+    known = _classes.get((kind, base))
+    if known is not None:
+        return known
     bases = (SparkError, base) if kind is None else (SparkError, kind, base)
     name = (kind or base).__name__
-    return type(name, bases, {"_made_of": (kind, base), "__module__": __name__, "__doc__": (kind or base).__doc__})
+    made: Any = type(name, bases, {"_made_of": (kind, base), "__module__": __name__, "__doc__": (kind or base).__doc__})
+    return _classes.setdefault((kind, base), made)
 
 
 def _made(
@@ -139,7 +145,8 @@ def _made(
     contexts: list[QueryContext] | None = None,
 ) -> SparkError:
     """Makes a translated error, also of its pickled parts."""
-    found: Any = spark_class(kind, base).__new__(spark_class(kind, base), message)
+    made: Any = spark_class(kind, base)
+    found = made.__new__(made, message)
     PySparkException.__init__(found, message=message, messageParameters=parameters, contexts=contexts)
     if kind is not None:
         found.message = message

@@ -6,6 +6,7 @@ Where they have all that floeberg needs but not floeberg itself, it is sent to t
 from __future__ import annotations
 
 import importlib
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +53,7 @@ def _asked(spark: Any) -> tuple[list[str], str]:
         (row,) = frame.collect()
     except PySparkException as error:
         raise UnsupportedFeature(
-            f"Spark's Python workers do not run ({_first_line(error)}); set PYSPARK_PYTHON (spark.pyspark.python) to a Python "
+            f"Spark's Python workers do not run ({_reason(error)}); set PYSPARK_PYTHON before the session starts, to a Python "
             "that has pyarrow and floeberg, on every executor"
         ) from error
     return [name for name in row.missing.split(", ") if name], row.version
@@ -91,5 +92,9 @@ def _send_package(spark: Any) -> None:
     spark.addArtifacts(str(archive), pyfile=True)
 
 
-def _first_line(error: Exception) -> str:
+def _reason(error: Exception) -> str:
+    """The module that a worker lacks, where that is why; else the first line."""
+    missing = re.search(r"No module named '([\w.]+)'", str(error))
+    if missing is not None:
+        return f"they lack {missing[1]}"
     return str(error).strip().partition("\n")[0][:300]
