@@ -37,7 +37,6 @@ Executor = Callable[[Execution, Any], "DataFrame"]
 _CREATES: Final = re.compile(
     r"\s*(?:CREATE|REPLACE)\b.*\bUSING\s+[`'\"]?(?:iceberg|floeberg)\b", re.IGNORECASE | re.DOTALL
 )
-_DOUBLE_QUOTED: Final = "spark.sql.ansi.doubleQuotedIdentifiers"
 
 
 def run_sql(
@@ -50,7 +49,7 @@ def run_sql(
         place = display_name(session.state.current_namespace)
         sql = with_current_place(sql, catalog=session.state.current_catalog, namespace=place)
     names = session.names(creates=_CREATES.match(sql) is not None)
-    quoted = '"' in sql and session.setting(_DOUBLE_QUOTED, "false") == "true"
+    quoted = '"' in sql and session.double_quoted_identifiers
     found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
     if not isinstance(found, sts.PassThrough) and args is not None and not isinstance(args, Mapping):
         # Read anew with names for the `?`; what is malformed was found above, at its place in the user's text.
