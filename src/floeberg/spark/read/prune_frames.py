@@ -59,8 +59,8 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
     if not scan.routes.is_compiled or scan.chosen is None:
         return None
     spark = frame.sparkSession
-    names = [field.name for field, _ in walk_fields(scan.chosen.schema.fields)]
-    conditions = conditions_of(condition, names, double_quoted=double_quoted_identifiers(spark))
+    columns = [field.name for field, _ in walk_fields(scan.chosen.schema.fields)]
+    conditions = conditions_of(condition, columns, double_quoted=double_quoted_identifiers(spark))
     if not conditions:
         return None
     found = to_expression(
