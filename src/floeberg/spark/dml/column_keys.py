@@ -49,14 +49,15 @@ def column_pairs(
 
 
 def own_conditions(
-    condition: Any, columns: TargetColumns, target: TableIdentifier, source: st.StructType
+    condition: Any, columns: TargetColumns, target: TableIdentifier, source: st.StructType, *, double_quoted: bool
 ) -> list[Condition]:
-    """The parts that speak of the target alone, in terms of its columns."""
+    """The parts that speak of the target alone, in terms of its columns; `double_quoted` says that `"x"` is a name."""
     sides = _Sides(columns, target, source)
     if not sides.are_plain:
         return []
     text = _sql_text(condition)
-    found = conditions_of(condition if text is None else text, [*sides.own_names, *sides.source_names])
+    names = [*sides.own_names, *sides.source_names]
+    found = conditions_of(condition if text is None else text, names, double_quoted=double_quoted)
 
     def resolve(path: Path) -> Path | None:
         field = sides.target_field(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import changed_table, target_condition
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import rows
@@ -11,7 +12,6 @@ from floeberg.spark.query.run import query_frame
 from floeberg.sql.statements import dml_statements as dml
 from floeberg.sql.statements.insert_defaults import query_text
 from floeberg.sql.statements.statements import Explain, Statement
-from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Span, quote_name
 from floeberg.sql.text.names import Name
 
@@ -86,7 +86,7 @@ def _row_level(execution: Execution, table: Name, verb: str, where: Span | None)
     target = changed_table(execution, table, verb=verb, alias=None)
     name = str(target.identifier)
     if verb == "delete":
-        condition = target_condition(target, Cursor(execution.sql, args=execution.args), where)
+        condition = target_condition(target, StatementText(execution).cursor, where)
         if condition.exact is not None and not target.in_place:
             shown = "true" if where is None else where.of(execution.sql)
             return f"DeleteFromTable {name}, [{shown}]"

@@ -203,7 +203,7 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
     schema = resolved.table.state.metadata.current_schema
     if text.strip().lower() in ("true", "(true)"):
         return TRUE
-    cursor, span = Cursor(text), Span(0, len(text))
+    cursor, span = Cursor(text, double_quoted_identifiers=session.double_quoted_identifiers), Span(0, len(text))
     conditions = condition_of_target(cursor, span, target=resolved.identifier, alias=None)
     found = to_exact_expression(conditions, schema, **_rules(session))
     # A part that was not understood is left out of `conditions`, and without it rows outside the condition would go.

@@ -173,7 +173,10 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         return column_pairs(self._condition, self._columns, self._target.identifier, self._source_type)
 
     def _own_condition(self) -> Expression:
-        found = own_conditions(self._condition, self._columns, self._target.identifier, self._source_type)
+        quoted = self._target.session.double_quoted_identifiers
+        found = own_conditions(
+            self._condition, self._columns, self._target.identifier, self._source_type, double_quoted=quoted
+        )
         return target_expression(self._target, found) if found else TRUE
 
     # the queries

@@ -38,7 +38,6 @@ Executor = Callable[[Execution, Any], "DataFrame"]
 _CREATES: Final = re.compile(
     r"\s*(?:CREATE|REPLACE)\b.*\bUSING\s+[`'\"]?(?:iceberg|floeberg)\b", re.IGNORECASE | re.DOTALL
 )
-_DOUBLE_QUOTED: Final = "spark.sql.ansi.doubleQuotedIdentifiers"
 
 
 def run_sql(
@@ -73,7 +72,7 @@ def _classified(
         _refuse_hidden_text(sql)
     sql = session.with_current_place(sql)
     names = session.names(creates=_CREATES.match(sql) is not None)
-    quoted = '"' in sql and session.setting(_DOUBLE_QUOTED, "false") == "true"
+    quoted = '"' in sql and session.double_quoted_identifiers
     found = classify(sql, names, args=args, double_quoted_identifiers=quoted)
     if quoted and not isinstance(found, sts.PassThrough):
         # Parts of the text are read again, and the text of a view under other settings.

@@ -41,8 +41,10 @@ def to_spark(
             chosen = Selection(snapshot_id, ref, as_of_ms)
         schema = selected_schema(table, chosen)
         target = TableIdentifier("", (table.state.identifier,))
-        conditions = condition_of_target(Cursor(where), Span(0, len(where)), target=target, alias=None)
-        expression = condition_expression(AttachedSession(spark, SessionState("")), conditions, schema)
+        session = AttachedSession(spark, SessionState(""))
+        cursor = Cursor(where, double_quoted_identifiers=session.double_quoted_identifiers)
+        conditions = condition_of_target(cursor, Span(0, len(where)), target=target, alias=None)
+        expression = condition_expression(session, conditions, schema)
     frame: DataFrame = table_frame(
         spark,
         table,

@@ -18,6 +18,7 @@ from floeberg.scan.frame_cache import FrameCache
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session_checks import is_stopped, stopped_session
+from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.host.views import Place, RememberedView, ViewScope, is_temporary_view, mark_of
 from floeberg.sql.text.current_place import with_current_place
 from floeberg.sql.text.cursor import parse_parts
@@ -295,8 +296,13 @@ class AttachedSession:
         return self.state.global_views if key.startswith(f"{GLOBAL_VIEWS}.") else self.state.views
 
     def setting(self, key: str, default: str) -> str:
-        value = self.spark.conf.get(key, default)
-        return default if value is None else str(value)
+        """A setting as text; `TRUE` and `False` are what `true` and `false` are, as for Spark."""
+        return setting_of(self.spark, key, default)
+
+    @property
+    def double_quoted_identifiers(self) -> bool:
+        """Whether `"x"` is a name in SQL text, and not a string."""
+        return double_quoted_identifiers(self.spark)
 
 
 class _StillThere:

@@ -53,12 +53,12 @@ _CLASSIC: Final = re.compile(r"Column<'(?P<text>.*)'>", re.DOTALL)
 _TOKEN: Final = re.compile(r"\s*(?:(?P<word>[^\s(),']+)|(?P<text>'[^'\\]*')|(?P<sign>[(),]))")
 
 
-def conditions_of(condition: Any, names: Iterable[str]) -> list[Condition]:
+def conditions_of(condition: Any, names: Iterable[str], *, double_quoted: bool = False) -> list[Condition]:
     """The parts of a condition that must all hold; those that cannot be read are left out. `names` are the table's
     columns, at any depth: in the text of a classic Column, one that is named like a number cannot be told from a number,
-    and one with a comma in its name not from two."""
+    and one with a comma in its name not from two. `double_quoted` says that `"x"` is a name in text."""
     if isinstance(condition, str):
-        return _known(_of_text(condition))
+        return _known(_of_text(condition, double_quoted=double_quoted))
     return _known(_whole(condition, names))
 
 
@@ -102,9 +102,9 @@ def _known(condition: Condition) -> list[Condition]:
     return [part for part in conjuncts(condition) if part is not UNKNOWN]
 
 
-def _of_text(text: str) -> Condition:
+def _of_text(text: str, *, double_quoted: bool) -> Condition:
     try:
-        cursor = Cursor(text)
+        cursor = Cursor(text, double_quoted_identifiers=double_quoted)
     except InvalidInput:
         return UNKNOWN
     return parse_condition(cursor, 0, len(cursor.tokens) - 1)

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from floeberg.expr.nodes import AlwaysTrue, and_
 from floeberg.scan.plan import plan_files
 from floeberg.spark.host.kept_settings import ensure_field_ids
+from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.read.column_conditions import conditions_of
 from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
 from floeberg.spark.read.parquet.paths import given_location
@@ -57,17 +58,18 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
     that Spark's own reader reads; None when nothing is gained."""
     if not scan.routes.is_compiled or scan.chosen is None:
         return None
-    conditions = conditions_of(condition, [field.name for field, _ in walk_fields(scan.chosen.schema.fields)])
+    spark = frame.sparkSession
+    columns = [field.name for field, _ in walk_fields(scan.chosen.schema.fields)]
+    conditions = conditions_of(condition, columns, double_quoted=double_quoted_identifiers(spark))
     if not conditions:
         return None
-    conf = frame.sparkSession.conf
     found = to_expression(
         conditions,
         scan.chosen.schema,
-        ansi=conf.get("spark.sql.ansi.enabled", "true") == "true",
-        session_time_zone=conf.get("spark.sql.session.timeZone", "UTC"),
-        case_sensitive=conf.get("spark.sql.caseSensitive", "false") == "true",
-        timestamp_ntz=conf.get("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
+        ansi=setting_of(spark, "spark.sql.ansi.enabled", "true") == "true",
+        session_time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"),
+        case_sensitive=setting_of(spark, "spark.sql.caseSensitive", "false") == "true",
+        timestamp_ntz=setting_of(spark, "spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
     )
     if isinstance(found, AlwaysTrue):
         return None

@@ -17,7 +17,7 @@ from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, 
 from floeberg.spark.read.parquet.metadata_columns import COMPUTED, LINEAGE
 from floeberg.spark.read.parquet.partition_columns import partition_sources
 from floeberg.spark.read.parquet.paths import hadoop_scheme, is_hidden
-from floeberg.spark.read.parquet.scan import PlacedTask
+from floeberg.spark.read.parquet.scan import GENERATED_INDEX, PlacedTask
 from floeberg.spark.workers.scan import TableFiles
 from floeberg.spec.data_file import DataFile, FileFormat
 from floeberg.spec.metadata import TableMetadata
@@ -26,7 +26,8 @@ from floeberg.spec.schema import Schema, walk_fields
 from floeberg.spec.types import NestedField
 from floeberg.storage.location import parse
 
-SPARK_METADATA: Final = "_metadata"
+SPARK_NAMES: Final = frozenset({"_metadata", GENERATED_INDEX.name})
+"""Names that Spark's reader gives to columns of its own."""
 MAX_FOOTERS: Final = 256
 """How many files are looked into before Spark is asked to read them."""
 
@@ -92,8 +93,9 @@ class ColumnChoice:
 
     def why_not(self, projection: Schema) -> str | None:
         """Why these columns cannot be read by Spark's reader; None if they can."""
-        if any(column.name.lower() == SPARK_METADATA for column in self._schema.fields):
-            return "a column is named _metadata"
+        for column in self._schema.fields:
+            if column.name.lower() in SPARK_NAMES:
+                return f"a column is named {column.name}"
         for column in projection.fields:
             if column.field_id not in COMPUTED and self.column(column) is None:
                 return f"column {column.name} ({column.type})"

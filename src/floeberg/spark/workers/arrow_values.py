@@ -74,7 +74,7 @@ def from_spark(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
     """A batch of Spark's with the types of its own that Arrow's conversions do not know: times of day, and timestamps in
     the exact form. Raises InvalidInput for a time that no day has, and a timestamp that nanoseconds do not reach."""
     for number, column in enumerate(batch.schema):
-        field = schema.find(column.name, case_sensitive=False)
+        field = schema.find(column.name) or schema.find(column.name, case_sensitive=False)
         if field is None or not _is_made(field.type):
             continue
         try:

@@ -25,9 +25,18 @@ class Cursor:
 
     __slots__ = ("_marks", "_parameters_before", "args", "index", "nesting", "owned", "sql", "tokens")
 
-    def __init__(self, sql: str, *, tokens: list[Token] | None = None, args: Args = None) -> None:
+    def __init__(
+        self,
+        sql: str,
+        *,
+        tokens: list[Token] | None = None,
+        args: Args = None,
+        double_quoted_identifiers: bool = False,
+    ) -> None:
         self.sql = sql
-        self.tokens = tokenize(sql) if tokens is None else tokens
+        if tokens is None:
+            tokens = tokenize(sql, double_quoted_identifiers=double_quoted_identifiers)
+        self.tokens = tokens
         self.args = args
         self.index = 0
         self._parameters_before = 0

@@ -23,7 +23,7 @@ ROW_INDEX: Final = f"{OWN_PREFIX}row_index"
 FILE_NAME: Final = f"{OWN_PREFIX}file_name"
 """The name of a row's file, by which files are left out after the fact; null where it is not known."""
 
-_GENERATED_INDEX: Final = st.StructField("_tmp_metadata_row_index", st.LongType())
+GENERATED_INDEX: Final = st.StructField("_tmp_metadata_row_index", st.LongType())
 """A column of this name is the row's position: Spark's reader makes it, as it does for `_metadata.row_index`. Asked for by
 name, it is not first put into a struct for each row."""
 
@@ -76,13 +76,13 @@ def parquet_frame(
     # Spark refuses the generated name beside all of `_metadata`, of which a fact leaves one field, where it is always used.
     generated = facts_used and row_index
     with _listing(spark, len(paths) if local else 0):
-        read = st.StructType([*schema.fields, _GENERATED_INDEX]) if generated else schema
+        read = st.StructType([*schema.fields, GENERATED_INDEX]) if generated else schema
         frame = spark.read.schema(read).options(**_read_options(schema)).format(_FORMAT).load(paths)
         listed = frame.inputFiles()
     keys = _checked_keys(tasks, listed)
     others = []
     if row_index:
-        others.append(f"{_GENERATED_INDEX.name if generated else '_metadata.row_index'} AS {ROW_INDEX}")
+        others.append(f"{GENERATED_INDEX.name if generated else '_metadata.row_index'} AS {ROW_INDEX}")
     if file_name:
         others.append(f"_metadata.file_name AS {FILE_NAME}")
     return with_facts(spark, frame, keys, [placed.task.data_file.file_path for placed in tasks], facts, others)
