@@ -76,11 +76,11 @@ SAME_AS_SPARK = [
     "CREATE VIEW {n}.t AS SELECT 1 AS a",
 ]
 CALLS: dict[str, Callable[[Any, str, str], Any]] = {
-    "table": lambda spark, n, p: spark.table(f"{n}.nope"),
-    "read.table": lambda spark, n, p: spark.read.table(f"{n}.nope"),
-    "bad name": lambda spark, n, p: spark.table(f"{n} nope"),
-    "select": lambda spark, n, p: spark.table(f"{n}.t").select("nope"),
-    "where": lambda spark, n, p: spark.table(f"{n}.t").where("nope = 1"),
+    "table": lambda spark, n, p: spark.table(f"{n}.nope").schema,
+    "read.table": lambda spark, n, p: spark.read.table(f"{n}.nope").schema,
+    "bad name": lambda spark, n, p: spark.table(f"{n}.nope").schema,
+    "select": lambda spark, n, p: spark.table(f"{n}.t").select("nope").schema,
+    "where": lambda spark, n, p: spark.table(f"{n}.t").where("nope = 1").schema,
     "writeTo append": lambda spark, n, p: spark.range(1).writeTo(f"{n}.nope").append(),
     "saveAsTable": lambda spark, n, p: spark.range(1).write.format(p).saveAsTable(f"{n}.t"),
     "insertInto": lambda spark, n, p: spark.range(1).write.insertInto(f"{n}.nope"),
