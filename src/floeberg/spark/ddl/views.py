@@ -146,7 +146,7 @@ def _create_temporary(execution: Execution, statement: CreateView) -> DataFrame:
     place = session.place()
     view = TextView(
         text,
-        ViewScope(place, temporary_views_of(session, references), settings_now(session)),
+        ViewScope(place, temporary_views_of(session, references), settings_now(session, text)),
         ViewColumns(query_names, frame.schema),
         mark,
         frozenset(catalogs_of(references, place)) & session.state.catalogs.keys(),

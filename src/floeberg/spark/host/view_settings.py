@@ -21,8 +21,18 @@ _KEPT: Final = {
 """The settings by which Spark reads and resolves a text, with their defaults."""
 
 
-def settings_now(session: AttachedSession) -> tuple[tuple[str, str], ...]:
-    return tuple((key, session.setting(key, default)) for key, default in _KEPT.items())
+_OF_CHARACTER: Final = {
+    "spark.sql.ansi.doubleQuotedIdentifiers": '"',
+    "spark.sql.parser.escapedStringLiterals": "\\",
+}
+"""Those that matter only to a text with this character."""
+
+
+def settings_now(session: AttachedSession, text: str) -> tuple[tuple[str, str], ...]:
+    """The settings that a view of this text keeps."""
+    return tuple(
+        (key, session.setting(key, default)) for key, default in _KEPT.items() if _OF_CHARACTER.get(key, "") in text
+    )
 
 
 def other_settings(session: AttachedSession, scope: ViewScope | None) -> tuple[tuple[str, str], ...]:
