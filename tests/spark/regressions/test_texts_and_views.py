@@ -135,6 +135,7 @@ def test_stars_and_patterns_in_columns_leave_out_metadata_columns(tables: Any) -
             wrong()
 
 
+@pytest.mark.filterwarnings("ignore:.*escapedStringLiterals:UserWarning")  # it is deprecated, and still heeded
 @pytest.mark.parametrize(
     ("setting", "made", "read", "query"),
     [
