@@ -132,7 +132,7 @@ def test_time_travel_by_id_ref_and_time(table: Table) -> None:
         ({"limit": -1}, "number of rows"),
         ({"limit": "5"}, "number of rows"),
         ({"as_of": dt.datetime(2024, 1, 1)}, "time zone"),
-        ({"as_of": "2024-01-01"}, "milliseconds"),
+        ({"as_of": 1.5}, "milliseconds"),
         ({"where": 5}, "condition"),
         ({"options": {"nope": "1"}}, "unknown read option"),
         ({"options": {"threads": "0"}}, "positive number"),

@@ -83,8 +83,8 @@ def test_workers_without_arrow_cannot_even_say_what_they_lack(spark: Any, table:
 
 
 WORKING_MODULES = (
-    "dml.changed_rows", "dml.copying", "dml.target_scan", "read.arrow_scan", "read.changelog", "read.equality_deletes",
-    "read.worker", "source_writer", "write.job",
+    "dml.changed_rows", "dml.copying", "dml.target_scan", "read.arrow_scan", "read.changelog", "read.deletes.equality",
+    "workers.scan", "workers.changelog", "workers.functions", "entry.source_writer", "write.job",
 )  # fmt: skip
 
 
