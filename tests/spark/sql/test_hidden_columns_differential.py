@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from hidden_column_queries import HIDDEN, Queries
 
 TABLE, MIRROR = "lake.db.hidden", "hidden_mirror"
-SEEDS = range(48)
+SEEDS = range(16)
 
 
 @pytest.fixture(scope="module")
