@@ -9,7 +9,7 @@ def test_a_merge_matches_keys_that_are_not_utf8(session: Any) -> None:
     for name in ("bytes", "keys"):
         session.sql(f"CREATE OR REPLACE TABLE lake.db.{name} (k STRING, v INT)")
     session.sql("INSERT INTO lake.db.bytes SELECT CAST(X'61FF' AS STRING), 1 UNION ALL SELECT 'b', 2")
-    # Not a constant of the statement: Spark itself finds no row by a constant that is not UTF-8 in Parquet.
+    # From a table: a constant of the statement is pushed to the Parquet reader as other characters, and matches no row.
     session.sql("INSERT INTO lake.db.keys SELECT CAST(X'61FF' AS STRING), 10")
     session.sql(
         "MERGE INTO lake.db.bytes t USING lake.db.keys s ON t.k = s.k "
