@@ -22,7 +22,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 import floeberg as fb
 from floeberg.commit.append import Append
-from floeberg.spec.data_file import DataFile, FileFormat
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 
 COMMITS = 20
 SIZES = (10, 100, 400, 1000)

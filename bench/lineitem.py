@@ -15,9 +15,9 @@ from pyroaring import BitMap64
 
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
-from floeberg.arrow.table_writer import TableWriter
+from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.row_delta import RowDelta
-from floeberg.spec.data_file import DataFile
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 DDL: Final = (
     "l_orderkey bigint, l_partkey bigint, l_suppkey bigint, l_linenumber int, l_quantity decimal(12,2), "

@@ -25,10 +25,10 @@ from floeberg.files.manifest import read_manifest, write_manifest
 from floeberg.files.manifest_encode import entry_encoder
 from floeberg.files.manifest_list import read_manifest_list, write_manifest_list
 from floeberg.files.manifest_rewrite import write_manifest_frame
-from floeberg.spec.data_file import DataFile, EntryStatus, FileFormat, ManifestEntry, ManifestFile
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import parse_transform
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import parse_transform
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, FileFormat, ManifestEntry, ManifestFile
 from floeberg.spec.types import LONG, NestedField
 
 COLUMNS = range(1, 17)

@@ -14,16 +14,16 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.files.avro_container import read_header
 from floeberg.files.manifest import write_manifest
 from floeberg.files.manifest_list import write_manifest_list
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.data_file import DataFile, EntryStatus, FileFormat, ManifestEntry
-from floeberg.spec.metadata_json import write_table_metadata
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.refs import SnapshotRef
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.transforms import parse_transform
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.changes.updates import AddSnapshot, SetSnapshotRef, create_table_updates
+from floeberg.spec.metadata.table_metadata_json import write_table_metadata
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import parse_transform
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, FileFormat, ManifestEntry
+from floeberg.spec.snapshots.refs import SnapshotRef
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.spec.types import INT, LONG, NestedField
-from floeberg.spec.updates import AddSnapshot, SetSnapshotRef, create_table_updates
 
 COLUMNS: Final = range(1, 17)
 PARTITIONS: Final = 100

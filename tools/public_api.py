@@ -15,10 +15,10 @@ import floeberg
 from floeberg.api.inspect import Inspect
 from floeberg.api.maintenance import Maintenance
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.refs import SnapshotRef
-from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.sorting import SortOrder
+from floeberg.spec.partitions.sort_orders import SortOrder
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.snapshots.refs import SnapshotRef
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 COMMITTED = pathlib.Path(__file__).parent.parent / "docs" / "reference" / "public-api.txt"
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from floeberg.api.table import Table
     from floeberg.api.transaction import Transaction
     from floeberg.api.view import View
-    from floeberg.arrow.variant import variant_to_json, variant_to_python
-    from floeberg.arrow.variant_encode import VARIANT_NULL, variant_array
+    from floeberg.arrow.variant.decode import variant_to_json, variant_to_python
+    from floeberg.arrow.variant.encode import VARIANT_NULL, variant_array
     from floeberg.catalogs.identifiers import Identifier
     from floeberg.catalogs.view_changes import ViewDefinition
     from floeberg.commit.refs import Retention
     from floeberg.expr.build import col
     from floeberg.spec import types
-    from floeberg.spec.schema import Schema
+    from floeberg.spec.schemas.schema import Schema
     from floeberg.spec.types import NestedField
     from floeberg.storage.secret import Secret
 
@@ -41,12 +41,12 @@ _HOMES = {
     "NestedField": "floeberg.spec.types",
     "Retention": "floeberg.commit.refs",
     "Scan": "floeberg.api.scan",
-    "Schema": "floeberg.spec.schema",
+    "Schema": "floeberg.spec.schemas.schema",
     "Secret": "floeberg.storage.secret",
     "StagedTable": "floeberg.api.staged",
     "Table": "floeberg.api.table",
     "Transaction": "floeberg.api.transaction",
-    "VARIANT_NULL": "floeberg.arrow.variant_encode",
+    "VARIANT_NULL": "floeberg.arrow.variant.encode",
     "View": "floeberg.api.view",
     "ViewDefinition": "floeberg.catalogs.view_changes",
     "attach": "floeberg.api.attach",
@@ -55,9 +55,9 @@ _HOMES = {
     "detach": "floeberg.api.attach",
     "explain": "floeberg.api.attach",
     "open_table": "floeberg.api.catalog",
-    "variant_array": "floeberg.arrow.variant_encode",
-    "variant_to_json": "floeberg.arrow.variant",
-    "variant_to_python": "floeberg.arrow.variant",
+    "variant_array": "floeberg.arrow.variant.encode",
+    "variant_to_json": "floeberg.arrow.variant.decode",
+    "variant_to_python": "floeberg.arrow.variant.decode",
 }
 """Where each public name lives."""
 _MODULES = {"errors": "floeberg.errors", "types": "floeberg.spec.types"}

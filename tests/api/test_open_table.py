@@ -11,8 +11,8 @@ import pytest
 import floeberg as fb
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import FileNotFound, InvalidInput, MetadataCorrupt, TableNotFound, UnsupportedFeature
-from golden_files import SHARED, shared_files
-from table_data import append_rows
+from golden_collection.golden_files import SHARED, shared_files
+from lakes.table_data import append_rows
 
 
 @pytest.fixture(params=["filesystem", "sql"])

@@ -21,7 +21,7 @@ from floeberg.errors import (
     ValidationConflict,
     ViewAlreadyExists,
 )
-from table_data import append_rows, write_rows
+from lakes.table_data import append_rows, write_rows
 
 
 @pytest.fixture(params=["filesystem", "sql"])

@@ -9,18 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from arrow_rows import table_of
-from avro_variations import vary_container
-from floeberg.arrow.conform import conform
-from floeberg.arrow.metrics_config import metrics_config
-from floeberg.arrow.open_file import read_file
-from floeberg.arrow.types import arrow_schema
-from floeberg.arrow.write import DataFileWriter
-from floeberg.arrow.write_properties import WriteProperties
+from floeberg.arrow.columns.metrics_config import metrics_config
+from floeberg.arrow.columns.types import arrow_schema
+from floeberg.arrow.formats.open_file import read_file
+from floeberg.arrow.formats.write_properties import WriteProperties
+from floeberg.arrow.write.conform import conform
+from floeberg.arrow.write.data_files import DataFileWriter
 from floeberg.effects.leniencies import gathered_leniencies
 from floeberg.effects.system import SystemClock
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import (
     BINARY,
     DATE,
@@ -37,6 +35,8 @@ from floeberg.spec.types import (
     StructType,
 )
 from floeberg.storage.memory import MemoryStore
+from strategies.arrow_rows import table_of
+from strategies.avro_variations import vary_container
 
 LOCATION = "memory://bucket/data/file.avro"
 SCHEMA = Schema(

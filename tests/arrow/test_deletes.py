@@ -14,25 +14,25 @@ from hypothesis import strategies as st
 from msgspec import structs
 from pyroaring import BitMap64
 
-from arrow_rows import FILTER_TYPES, canonical, optional, table_of
-from floeberg.arrow.conform import conform
-from floeberg.arrow.delete_cache import DeleteCache
-from floeberg.arrow.deletes import DeleteLoader, RowDeletes, key_schema, read_position_deletes
-from floeberg.arrow.key_set import KeySet
-from floeberg.arrow.metrics_config import metrics_config
-from floeberg.arrow.open_file import ReadOptions
-from floeberg.arrow.physical import array_of
-from floeberg.arrow.read import FileToRead, read_data_file
-from floeberg.arrow.write import DataFileWriter, FileKind
-from floeberg.arrow.write_deletes import DeletedFile, write_position_deletes, write_vectors
-from floeberg.arrow.write_properties import WriteProperties
+from floeberg.arrow.columns.key_set import KeySet
+from floeberg.arrow.columns.metrics_config import metrics_config
+from floeberg.arrow.columns.physical import array_of
+from floeberg.arrow.formats.open_file import ReadOptions
+from floeberg.arrow.formats.write_properties import WriteProperties
+from floeberg.arrow.scan.data_file import FileToRead, read_data_file
+from floeberg.arrow.scan.delete_cache import DeleteCache
+from floeberg.arrow.scan.deletes import DeleteLoader, RowDeletes, key_schema, read_position_deletes
+from floeberg.arrow.write.conform import conform
+from floeberg.arrow.write.data_files import DataFileWriter, FileKind
+from floeberg.arrow.write.delete_files import DeletedFile, write_position_deletes, write_vectors
 from floeberg.effects.system import SystemClock
 from floeberg.errors import DataFileCorrupt, InvalidInput, ManifestCorrupt, PuffinCorrupt
-from floeberg.spec.data_file import DataFile, FileContent, FileFormat
-from floeberg.spec.metadata_columns import DELETE_FILE_PATH, DELETE_FILE_POS, DELETE_FILE_ROW_ID
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.metadata_columns import DELETE_FILE_PATH, DELETE_FILE_POS, DELETE_FILE_ROW_ID
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, FileFormat
 from floeberg.spec.types import DOUBLE, INT, LONG, STRING, NestedField, StructType
 from floeberg.storage.memory import MemoryStore
+from strategies.arrow_rows import FILTER_TYPES, canonical, optional, table_of
 
 ALL_FORMATS = [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO]
 NAN = float("nan")
@@ -198,7 +198,7 @@ def test_key_sets_contain_what_a_set_of_rows_contains(data: st.DataObject) -> No
 
 
 def test_equal_hashes_of_different_keys_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    from floeberg.arrow import key_set
+    from floeberg.arrow.columns import key_set
 
     monkeypatch.setattr(key_set, "_hash_rows", lambda columns: np.zeros(len(columns[0]), dtype=np.uint64))
     made = KeySet([pa.array([1, 2, 3, None])])

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arrow_rows import expressions, flat_schemas, table_of, tables
-from floeberg.arrow.filter import filter_batch, filter_mask, referenced_ids
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.filter import filter_batch, filter_mask, referenced_ids
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.errors import InvalidInput
 from floeberg.expr.bind import bind
 from floeberg.expr.build import bucket, col
 from floeberg.expr.evaluate import evaluate
 from floeberg.expr.nodes import FALSE, TRUE
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DOUBLE, LONG, STRING, UNKNOWN, NestedField, StructType
 from floeberg.sql.conditions.filters import parse_where
+from strategies.arrow_rows import expressions, flat_schemas, table_of, tables
 
 NAN = float("nan")
 

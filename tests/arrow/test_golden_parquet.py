@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from floeberg.arrow.physical import physical_values
-from floeberg.arrow.read_parquet import read_parquet
+from floeberg.arrow.columns.physical import physical_values
+from floeberg.arrow.formats.read_parquet import read_parquet
 from floeberg.effects.system import SystemIds
 from floeberg.errors import DataFileCorrupt
-from floeberg.spec.name_mapping import NameMapping, create_name_mapping
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.name_mapping import NameMapping, create_name_mapping
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BOOLEAN,
     DOUBLE,
@@ -34,7 +34,7 @@ from floeberg.spec.types import (
     StructType,
 )
 from floeberg.storage.local import LocalStore
-from golden_files import GOLDEN, shared_files
+from golden_collection.golden_files import GOLDEN, shared_files
 
 FILES = GOLDEN / "parquet"
 STORE = LocalStore(SystemIds())

@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arrow_rows import table_of
-from floeberg.arrow.conform import conform
-from floeberg.arrow.metrics_config import metrics_config
-from floeberg.arrow.open_file import read_file
-from floeberg.arrow.write import DataFileWriter
-from floeberg.arrow.write_properties import WriteProperties
+from floeberg.arrow.columns.metrics_config import metrics_config
+from floeberg.arrow.formats.open_file import read_file
+from floeberg.arrow.formats.write_properties import WriteProperties
+from floeberg.arrow.write.conform import conform
+from floeberg.arrow.write.data_files import DataFileWriter
 from floeberg.effects.system import SystemClock
 from floeberg.errors import DataFileCorrupt, FloebergError
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import DATE, INT, LONG, STRING, TIMESTAMP, UUID, ListType, MapType, NestedField, StructType
 from floeberg.storage.memory import MemoryStore
+from strategies.arrow_rows import table_of
 
 LOCATION = "memory://bucket/data/file"
 SCHEMA = Schema(

@@ -11,23 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arrow_rows import expressions, flat_schemas, table_of, tables
-from floeberg.arrow.conform import conform
-from floeberg.arrow.import_file import describe_file
-from floeberg.arrow.metrics_config import metrics_config
-from floeberg.arrow.types import arrow_schema
-from floeberg.arrow.write import DataFileWriter
-from floeberg.arrow.write_properties import WriteProperties
+from floeberg.arrow.columns.metrics_config import metrics_config
+from floeberg.arrow.columns.types import arrow_schema
+from floeberg.arrow.formats.import_file import describe_file
+from floeberg.arrow.formats.write_properties import WriteProperties
+from floeberg.arrow.write.conform import conform
+from floeberg.arrow.write.data_files import DataFileWriter
 from floeberg.effects.system import SystemClock
 from floeberg.errors import DataFileCorrupt
 from floeberg.expr.evaluate import keeps
 from floeberg.expr.metrics_eval import may_contain_match, must_all_match
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.metadata_columns import ROW_ID
-from floeberg.spec.name_mapping import create_name_mapping
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.metadata_columns import ROW_ID
+from floeberg.spec.schemas.name_mapping import create_name_mapping
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import INT, LONG, STRING, NestedField
 from floeberg.storage.memory import MemoryStore
+from strategies.arrow_rows import expressions, flat_schemas, table_of, tables
 
 LOCATION = "memory://bucket/imported"
 

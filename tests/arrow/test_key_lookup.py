@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floeberg.arrow.key_lookup import KeyLookup
+from floeberg.arrow.columns.key_lookup import KeyLookup
 from floeberg.errors import InvalidInput
 
 KEYS = st.tuples(st.integers(-3, 3), st.sampled_from(["", "a", "b", "é"]), st.booleans())

@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arrow_rows import FILTER_TYPES, POINT, expressions, flat_schemas, optional, table_of, tables
-from floeberg.arrow.conform import conform
-from floeberg.arrow.metrics import MetricsCollector, lower_bound, upper_bound
-from floeberg.arrow.metrics_config import (
+from floeberg.arrow.columns.metrics import MetricsCollector, lower_bound, upper_bound
+from floeberg.arrow.columns.metrics_config import (
     DEFAULT_MODE,
     FULL,
     MetricsMode,
@@ -23,15 +21,16 @@ from floeberg.arrow.metrics_config import (
     metrics_config,
     parse_mode,
 )
-from floeberg.arrow.write import DataFileWriter
-from floeberg.arrow.write_properties import WriteProperties
+from floeberg.arrow.formats.write_properties import WriteProperties
+from floeberg.arrow.write.conform import conform
+from floeberg.arrow.write.data_files import DataFileWriter
 from floeberg.effects.system import SystemClock
 from floeberg.errors import InvalidInput
 from floeberg.expr.evaluate import keeps
 from floeberg.expr.metrics_eval import may_contain_match, must_all_match
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.schema import Schema
-from floeberg.spec.sorting import build_sort_order
+from floeberg.spec.partitions.sort_orders import build_sort_order
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import (
     BINARY,
     DOUBLE,
@@ -49,8 +48,9 @@ from floeberg.spec.types import (
     NestedField,
     StructType,
 )
-from floeberg.spec.values import from_bytes, sort_key, to_bytes
+from floeberg.spec.values.single_value import from_bytes, sort_key, to_bytes
 from floeberg.storage.memory import MemoryStore
+from strategies.arrow_rows import FILTER_TYPES, POINT, expressions, flat_schemas, optional, table_of, tables
 
 NAN = float("nan")
 TRUNCATE_1 = MetricsMode(ModeKind.TRUNCATE, 1)

@@ -12,19 +12,18 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
 
-from arrow_rows import table_of
-from floeberg.arrow.conform import conform
-from floeberg.arrow.metrics_config import metrics_config
-from floeberg.arrow.open_file import read_file
-from floeberg.arrow.physical import physical_values
-from floeberg.arrow.types import FIELD_ID_KEY
-from floeberg.arrow.write import DataFileWriter
-from floeberg.arrow.write_properties import WriteProperties
+from floeberg.arrow.columns.metrics_config import metrics_config
+from floeberg.arrow.columns.physical import physical_values
+from floeberg.arrow.columns.types import FIELD_ID_KEY
+from floeberg.arrow.formats.open_file import read_file
+from floeberg.arrow.formats.write_properties import WriteProperties
+from floeberg.arrow.write.conform import conform
+from floeberg.arrow.write.data_files import DataFileWriter
 from floeberg.effects.system import SystemClock
 from floeberg.errors import DataFileCorrupt, FileNotFound, UnsupportedFeature
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.name_mapping import create_name_mapping, parse_name_mapping
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.name_mapping import create_name_mapping, parse_name_mapping
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import (
     DATE,
     DOUBLE,
@@ -44,6 +43,7 @@ from floeberg.spec.types import (
     StructType,
 )
 from floeberg.storage.memory import MemoryStore
+from strategies.arrow_rows import table_of
 
 LOCATION = "memory://bucket/data/file"
 ALL_FORMATS = [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO]

@@ -11,21 +11,20 @@ import pytest
 from msgspec import structs
 from pyroaring import BitMap64
 
-from arrow_rows import table_of
-from floeberg.arrow.conform import conform
-from floeberg.arrow.deletes import RowDeletes
-from floeberg.arrow.metrics_config import metrics_config
-from floeberg.arrow.open_file import ReadOptions
-from floeberg.arrow.read import FileToRead, read_data_file
-from floeberg.arrow.types import arrow_schema
-from floeberg.arrow.write import DataFileWriter
-from floeberg.arrow.write_properties import WriteProperties
+from floeberg.arrow.columns.metrics_config import metrics_config
+from floeberg.arrow.columns.types import arrow_schema
+from floeberg.arrow.formats.open_file import ReadOptions
+from floeberg.arrow.formats.write_properties import WriteProperties
+from floeberg.arrow.scan.data_file import FileToRead, read_data_file
+from floeberg.arrow.scan.deletes import RowDeletes
+from floeberg.arrow.write.conform import conform
+from floeberg.arrow.write.data_files import DataFileWriter
 from floeberg.effects.system import SystemClock, SystemIds
 from floeberg.errors import InvalidInput
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import FALSE, TRUE
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.metadata_columns import (
+from floeberg.spec.partitions.specs import build_partition_spec
+from floeberg.spec.schemas.metadata_columns import (
     FILE_PATH,
     LAST_UPDATED_SEQUENCE_NUMBER,
     LINEAGE_COLUMNS,
@@ -34,12 +33,13 @@ from floeberg.spec.metadata_columns import (
     SPEC_ID,
     partition_column,
 )
-from floeberg.spec.partitioning import build_partition_spec
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import INT, LONG, STRING, NestedField, StructType
 from floeberg.sql.conditions.filters import parse_where
 from floeberg.storage.local import LocalStore
 from floeberg.storage.memory import MemoryStore
+from strategies.arrow_rows import table_of
 
 ALL_FORMATS = [FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO]
 LOCATION = "memory://bucket/data/file"
@@ -175,7 +175,7 @@ def test_a_moved_file_is_read_where_it_lies_under_its_old_name() -> None:
 
 def test_workers_need_neither_polars_nor_sqlalchemy() -> None:
     code = (
-        "import sys, floeberg.arrow.read, floeberg.arrow.write, floeberg.arrow.write_deletes;"
+        "import sys, floeberg.arrow.scan.data_file, floeberg.arrow.write.data_files, floeberg.arrow.write.delete_files;"
         "print([m for m in ('polars', 'sqlalchemy', 'pyspark', 'obstore') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

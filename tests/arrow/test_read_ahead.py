@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from floeberg.arrow.read_ahead import read_in_order
+from floeberg.arrow.scan.read_ahead import read_in_order
 
 
 def batch(number: int, rows: int = 1) -> pa.RecordBatch:

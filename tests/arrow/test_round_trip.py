@@ -13,17 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arrow_rows import canonical, schemas, table_of, tables
-from floeberg.arrow.conform import conform
-from floeberg.arrow.metrics_config import metrics_config
-from floeberg.arrow.open_file import ReadOptions, read_file
-from floeberg.arrow.physical import physical_values
-from floeberg.arrow.types import arrow_schema
-from floeberg.arrow.write import DataFileWriter
-from floeberg.arrow.write_properties import WriteProperties
+from floeberg.arrow.columns.metrics_config import metrics_config
+from floeberg.arrow.columns.physical import physical_values
+from floeberg.arrow.columns.types import arrow_schema
+from floeberg.arrow.formats.open_file import ReadOptions, read_file
+from floeberg.arrow.formats.write_properties import WriteProperties
+from floeberg.arrow.write.conform import conform
+from floeberg.arrow.write.data_files import DataFileWriter
 from floeberg.effects.system import SystemClock
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import (
     BINARY,
     DATE,
@@ -44,6 +43,7 @@ from floeberg.spec.types import (
     StructType,
 )
 from floeberg.storage.memory import MemoryStore
+from strategies.arrow_rows import canonical, schemas, table_of, tables
 
 LOCATION = "memory://bucket/data/file"
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floeberg.arrow.file_schema import file_fields
-from floeberg.arrow.row_groups import ChunkStatistics, chunk_statistics, row_group_filter
+from floeberg.arrow.formats.file_schema import file_fields
+from floeberg.arrow.formats.row_groups import ChunkStatistics, chunk_statistics, row_group_filter
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     DATE,
     DOUBLE,

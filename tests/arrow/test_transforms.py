@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floeberg.arrow.murmur3 import hash_longs, hash_slices
-from floeberg.arrow.transforms import transform_array
+from floeberg.arrow.columns.murmur3 import hash_longs, hash_slices
+from floeberg.arrow.columns.transforms import transform_array
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spec.transforms import (
+from floeberg.spec.partitions.transforms import (
     DAY,
     HOUR,
     IDENTITY,

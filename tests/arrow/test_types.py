@@ -8,10 +8,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from arrow_rows import schemas
-from floeberg.arrow.types import arrow_schema, arrow_type, iceberg_schema, iceberg_type
+from floeberg.arrow.columns.types import arrow_schema, arrow_type, iceberg_schema, iceberg_type
 from floeberg.errors import InvalidInput
-from floeberg.spec.schema import Schema, walk_fields
+from floeberg.spec.schemas.schema import Schema, walk_fields
 from floeberg.spec.types import (
     BINARY,
     DATE,
@@ -36,6 +35,7 @@ from floeberg.spec.types import (
     NestedField,
     StructType,
 )
+from strategies.arrow_rows import schemas
 
 
 def _kinds(schema: Schema) -> list[tuple[int, str, bool]]:

@@ -17,15 +17,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floeberg.arrow.open_file import read_file
-from floeberg.arrow.variant import assemble_variants, variant_to_json, variant_to_python
+from floeberg.arrow.formats.open_file import read_file
+from floeberg.arrow.variant.decode import assemble_variants, variant_to_json, variant_to_python
 from floeberg.effects.system import SystemIds
 from floeberg.errors import DataFileCorrupt, FormatError, LimitExceeded
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import INT, LONG, STRING, VARIANT, NestedField
 from floeberg.storage.local import LocalStore
-from golden_files import GOLDEN, shared_files
+from golden_collection.golden_files import GOLDEN, shared_files
 
 PLAIN = GOLDEN / "variant"
 SHREDDED = GOLDEN / "shredded_variant"

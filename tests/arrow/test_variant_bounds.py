@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import floeberg as fb
-from floeberg.arrow.metrics_config import parse_mode
-from floeberg.arrow.variant_bounds import normalized_path
-from floeberg.arrow.variant_layout import infer_layout
-from floeberg.arrow.variant_shredder import VariantShredder
+from floeberg.arrow.columns.metrics_config import parse_mode
+from floeberg.arrow.variant.bounds import normalized_path
+from floeberg.arrow.variant.layout import infer_layout
+from floeberg.arrow.variant.shred import VariantShredder
 from strategies.variants import columns
 
 

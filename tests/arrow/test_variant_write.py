@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from pyspark.sql.types import VariantVal
 
 import floeberg as fb
-from duckdb_reader import connect
-from floeberg.arrow.variant import assemble_variants
-from floeberg.arrow.variant_encode import encode_variant
-from floeberg.arrow.variant_layout import infer_layout
-from floeberg.arrow.variant_shredder import VariantShredder
+from floeberg.arrow.variant.decode import assemble_variants
+from floeberg.arrow.variant.encode import encode_variant
+from floeberg.arrow.variant.layout import infer_layout
+from floeberg.arrow.variant.shred import VariantShredder
+from peers.duckdb_reader import connect
 from strategies.variants import SPARK_LACKS, columns, variants
 
 SHREDDED = {"write.parquet.shred-variants": "true"}

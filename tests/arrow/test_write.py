@@ -15,19 +15,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arrow_rows import FILTER_TYPES, canonical, optional, table_of
-from floeberg.arrow.conform import conform
-from floeberg.arrow.open_file import read_file
-from floeberg.arrow.partition import sort_table, split_by_partition
-from floeberg.arrow.physical import physical_values
-from floeberg.arrow.write import RollingWriter, stored_schema
-from floeberg.arrow.write_properties import write_properties
+from floeberg.arrow.columns.partition import sort_table, split_by_partition
+from floeberg.arrow.columns.physical import physical_values
+from floeberg.arrow.formats.open_file import read_file
+from floeberg.arrow.formats.write_properties import write_properties
+from floeberg.arrow.write.conform import conform
+from floeberg.arrow.write.data_files import RollingWriter, stored_schema
 from floeberg.effects.system import SystemClock, SystemIds
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spec.data_file import DataFile, FileContent, FileFormat
-from floeberg.spec.partitioning import PartitionSpec, build_partition_spec
-from floeberg.spec.schema import Schema
-from floeberg.spec.sorting import build_sort_order
+from floeberg.spec.partitions.sort_orders import build_sort_order
+from floeberg.spec.partitions.specs import PartitionSpec, build_partition_spec
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, FileFormat
 from floeberg.spec.types import (
     DATE,
     DOUBLE,
@@ -48,6 +47,7 @@ from floeberg.spec.types import (
 )
 from floeberg.storage.local import LocalStore
 from floeberg.storage.memory import MemoryStore
+from strategies.arrow_rows import FILTER_TYPES, canonical, optional, table_of
 
 UNPARTITIONED = PartitionSpec(0, ())
 

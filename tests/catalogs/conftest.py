@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from catalogs_lake import KINDS, Lake, make_lake
-from postgres_server import running_postgres
-from s3_server import S3Server, running_s3_server
+from lakes.catalogs_lake import KINDS, Lake, make_lake
+from servers.postgres_server import running_postgres
+from servers.s3_server import S3Server, running_s3_server
 
 _numbers = itertools.count()
 

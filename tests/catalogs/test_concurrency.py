@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from catalogs_lake import KINDS, Lake, make_lake
 from floeberg.api.catalog import Catalog
 from floeberg.errors import AlreadyExists, CommitConflict, FloebergError, TableNotFound
+from lakes.catalogs_lake import KINDS, Lake, make_lake
 
 
 @pytest.fixture(params=[*KINDS, pytest.param("sqlite-s3", marks=pytest.mark.s3)])

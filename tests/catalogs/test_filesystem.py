@@ -24,10 +24,10 @@ from floeberg.errors import (
     Unavailable,
     UnsupportedFeature,
 )
-from floeberg.spec.metadata_json import write_table_metadata
+from floeberg.spec.metadata.table_metadata_json import write_table_metadata
 from floeberg.storage.memory import MemoryStore
 from floeberg.storage.registry import FixedStores
-from table_data import append_rows
+from lakes.table_data import append_rows
 
 WAREHOUSE = "memory://w/warehouse"
 FOLDER = f"{WAREHOUSE}/db/t/metadata"

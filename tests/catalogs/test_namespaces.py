@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from catalogs_lake import Lake
 from floeberg.errors import (
     InvalidInput,
     NamespaceAlreadyExists,
@@ -12,6 +11,7 @@ from floeberg.errors import (
     TableAlreadyExists,
     UnsupportedFeature,
 )
+from lakes.catalogs_lake import Lake
 
 
 def test_a_namespace_is_there_once_it_is_created_and_gone_once_it_is_dropped(lake: Lake) -> None:

@@ -30,9 +30,9 @@ from floeberg.errors import (
     UnsupportedFeature,
 )
 from floeberg.storage.registry import StoreRegistry
-from golden_files import shared_files
-from postgres_server import PASSWORD
-from table_data import append_rows
+from golden_collection.golden_files import shared_files
+from lakes.table_data import append_rows
+from servers.postgres_server import PASSWORD
 
 SENTINEL = "s3ntinel-pw"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from catalogs_lake import Lake
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.append import Append
 from floeberg.errors import (
@@ -16,7 +15,8 @@ from floeberg.errors import (
     TableNotFound,
     UnsupportedFeature,
 )
-from table_data import append_rows, write_rows
+from lakes.catalogs_lake import Lake
+from lakes.table_data import append_rows, write_rows
 
 ODD_NAMES = [
     "with space",

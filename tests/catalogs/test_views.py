@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from catalogs_lake import Lake
 from floeberg.api.view import ViewDefinition
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.errors import (
@@ -16,6 +15,7 @@ from floeberg.errors import (
     ViewNotFound,
 )
 from floeberg.sql.ddl.types import schema_from_ddl
+from lakes.catalogs_lake import Lake
 
 
 def views(lake: Lake) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from golden_tables import arguments, copy_golden
+from golden_collection.golden_tables import arguments, copy_golden
 
 
 def test_a_whole_table_exits_with_0(floeberg) -> None:  # type: ignore[no-untyped-def]

@@ -14,7 +14,7 @@ import pytest
 from floeberg import __version__
 from floeberg.api.catalog import catalog
 from floeberg.cli.app import COMMANDS
-from golden_tables import arguments, open_golden
+from golden_collection.golden_tables import arguments, open_golden
 
 
 def test_tables_lists_namespaces_below_each_other(floeberg, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -10,7 +10,7 @@ import pytest
 
 from floeberg.cli import app
 from floeberg.errors import CommitUnknown, PathEscape, TableNotFound, Unavailable
-from golden_tables import arguments, copy_golden
+from golden_collection.golden_tables import arguments, copy_golden
 
 
 def test_a_table_that_is_not_there_is_3(floeberg, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

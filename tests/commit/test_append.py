@@ -11,7 +11,7 @@ from floeberg.commit.operation import COMMIT_KEY, Target
 from floeberg.commit.summary import SummaryBuilder
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import CommitConflict, InvalidInput, RefNotFound, UnsupportedFeature
-from floeberg.spec.data_file import EntryStatus
+from floeberg.spec.snapshots.manifest_entry import EntryStatus
 from floeberg.testing.table_builder import TableBuilder
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2, 3])

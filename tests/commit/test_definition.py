@@ -21,7 +21,7 @@ from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, SnapshotNotFound
 from floeberg.expr.build import eq
 from floeberg.files.manifest_list import write_manifest_list
-from floeberg.spec.statistics import PartitionStatisticsFile, StatisticsFile
+from floeberg.spec.snapshots.statistics import PartitionStatisticsFile, StatisticsFile
 from floeberg.spec.types import LongType, StringType
 from floeberg.testing.simulated import SimWorld
 from floeberg.testing.table_builder import TableBuilder

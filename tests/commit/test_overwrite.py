@@ -10,7 +10,7 @@ from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.expr.build import eq, gt, lt
 from floeberg.expr.nodes import TRUE
-from floeberg.spec.data_file import EntryStatus, ManifestContent
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, ManifestContent
 from floeberg.testing.table_builder import TableBuilder
 
 SNAPSHOT = IsolationLevel.SNAPSHOT
@@ -253,7 +253,7 @@ def test_a_history_that_was_expired_or_rolled_back_cannot_be_judged():
     other.append(builder.arrow([(7, 5)]))
     other.append(builder.arrow([(8, 5)]))
     from floeberg.commit.table_changes import PlainUpdates
-    from floeberg.spec.updates import RemoveSnapshots
+    from floeberg.spec.changes.updates import RemoveSnapshots
 
     other.commit(PlainUpdates(given=[RemoveSnapshots((start,))]))
     with pytest.raises(ValidationConflict, match=f"since snapshot {start}: snapshot {start} was expired"):

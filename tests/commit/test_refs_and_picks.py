@@ -19,8 +19,8 @@ from floeberg.errors import (
     ValidationConflict,
 )
 from floeberg.expr.build import eq
-from floeberg.spec.refs import RefType
-from floeberg.spec.updates import RemoveSnapshots
+from floeberg.spec.changes.updates import RemoveSnapshots
+from floeberg.spec.snapshots.refs import RefType
 from floeberg.testing.table_builder import TableBuilder
 
 

@@ -9,7 +9,7 @@ from floeberg.commit.table_changes import ChangeProperties
 from floeberg.errors import CommitConflict, CommitUnknown, InvalidInput, Unavailable, ValidationConflict
 from floeberg.testing.simulated import SimWorld
 from floeberg.testing.table_builder import TableBuilder
-from stub_pointer import StubPointer
+from lakes.stub_pointer import StubPointer
 
 QUICK = {"commit.retry.num-retries": "3", "commit.status-check.num-retries": "2"}
 

@@ -12,7 +12,7 @@ from floeberg.commit.rewrite_manifests import RewriteManifests
 from floeberg.commit.row_delta import RowDelta
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, ValidationConflict
-from floeberg.spec.data_file import EntryStatus, ManifestContent
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, ManifestContent
 from floeberg.testing.table_builder import TableBuilder
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2, 3])

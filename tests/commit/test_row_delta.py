@@ -12,7 +12,7 @@ from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.expr.build import eq, gt
-from floeberg.spec.data_file import DataFile, ManifestContent
+from floeberg.spec.snapshots.manifest_entry import DataFile, ManifestContent
 from floeberg.testing.table_builder import TableBuilder
 
 SNAPSHOT, SERIALIZABLE = IsolationLevel.SNAPSHOT, IsolationLevel.SERIALIZABLE

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from engine_model import Model
 from floeberg.api.catalog import catalog
 from floeberg.api.table import Table
 from floeberg.errors import InvalidInput
+from models.engine_model import Model
 
 MODES = ("copy-on-write", "merge-on-read")
 Rows = Counter[tuple[Any, ...]]

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from engine_filters import random_filter
-from engine_model import random_model
-from engine_rows import assert_same_rows, matching, rows_of
 from floeberg.api.catalog import catalog
+from models.engine_model import random_model
+from models.engine_rows import assert_same_rows, matching, rows_of
+from strategies.engine_filters import random_filter
 
 TABLES = 300
 FILTERS_PER_TABLE = 7

@@ -8,11 +8,19 @@ from typing import Any
 
 import pytest
 
-from engine_filters import random_filter
-from engine_rows import as_expected_json, assert_same_rows, matching, rows_of
 from floeberg.errors import DataFileCorrupt, MetadataCorrupt
-from golden_files import SHARED
-from golden_shared import ENTRIES, READABLE, REFUSED, WITHOUT_IDS, need_collection, open_entry, options_of
+from golden_collection.golden_files import SHARED
+from golden_collection.golden_shared import (
+    ENTRIES,
+    READABLE,
+    REFUSED,
+    WITHOUT_IDS,
+    need_collection,
+    open_entry,
+    options_of,
+)
+from models.engine_rows import as_expected_json, assert_same_rows, matching, rows_of
+from strategies.engine_filters import random_filter
 
 pytestmark = pytest.mark.golden_shared
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from engine_filters import random_filter
-from engine_rows import as_expected_json, assert_same_rows, matching, rows_of
 from floeberg.api.table import Table
 from floeberg.errors import PuffinCorrupt
-from golden_tables import TABLES, open_golden
+from golden_collection.golden_tables import TABLES, open_golden
+from models.engine_rows import as_expected_json, assert_same_rows, matching, rows_of
+from strategies.engine_filters import random_filter
 
 EXPECTED = TABLES / "expected"
 SCHEMELESS = {"match-delete-paths-without-scheme": "true"}

@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import duckdb_reader
-from engine_filters import random_filter
-from engine_model import random_model
-from engine_rows import assert_same_rows, matching, rows_of
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
 from floeberg.expr.nodes import PREFIX_OPS, predicates
 from floeberg.spec.types import LONG
+from models.engine_model import random_model
+from models.engine_rows import assert_same_rows, matching, rows_of
+from peers import duckdb_reader
+from strategies.engine_filters import random_filter
 
 pyiceberg_table = pytest.importorskip("pyiceberg.table")
 

@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from engine_model import Model
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
-from floeberg.arrow.scan import table_reader
-from floeberg.arrow.table_writer import TableWriter
+from floeberg.arrow.scan.execute import table_reader
+from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE
-from floeberg.spec.metadata_columns import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
+from floeberg.spec.schemas.metadata_columns import LAST_UPDATED_SEQUENCE_NUMBER, ROW_ID
+from models.engine_model import Model
 
 SEQUENCES = 300
 STEPS = 5

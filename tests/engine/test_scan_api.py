@@ -153,7 +153,7 @@ def test_counts_come_from_metadata_where_they_are_exact(table: Table, monkeypatc
     def no_reading(*_: object, **__: object) -> object:
         raise AssertionError("no data file must be read")
 
-    monkeypatch.setattr("floeberg.arrow.scan.read_data_file", no_reading)
+    monkeypatch.setattr("floeberg.arrow.scan.execute.read_data_file", no_reading)
     assert table.scan().count() == 18
     assert table.scan(where="p = 1").count() == 9
     assert table.scan(limit=4).count() == 4

@@ -10,12 +10,12 @@ from pyroaring import BitMap64
 
 from floeberg.api.catalog import catalog
 from floeberg.api.table import Table
-from floeberg.arrow.table_writer import TableWriter
-from floeberg.arrow.write import RollingWriter
-from floeberg.arrow.write_deletes import DeletedFile
+from floeberg.arrow.write.data_files import RollingWriter
+from floeberg.arrow.write.delete_files import DeletedFile
+from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.row_delta import RowDelta
-from floeberg.spec.data_file import DataFile, FileContent
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 
 def new_table(ddl: str, *, format_version: int) -> Table:

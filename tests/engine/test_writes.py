@@ -12,7 +12,7 @@ import pytest
 from floeberg.api.catalog import catalog
 from floeberg.api.table import Table
 from floeberg.errors import InvalidInput, RefNotFound, UnsupportedFeature, ValidationConflict
-from floeberg.spec.data_file import DataFile, FileContent
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 DDL = "id bigint NOT NULL, name string, p int"
 MERGE_ON_READ = {f"write.{kind}.mode": "merge-on-read" for kind in ("delete", "update", "merge")}
@@ -136,7 +136,7 @@ def test_deletes_of_whole_files_touch_metadata_only(version: int, monkeypatch: p
     def no_reading(*_: object, **__: object) -> object:
         raise AssertionError("no data file must be read")
 
-    monkeypatch.setattr("floeberg.arrow.scan.read_data_file", no_reading)
+    monkeypatch.setattr("floeberg.arrow.scan.execute.read_data_file", no_reading)
     snapshot = table.delete("p = 0")
     monkeypatch.undo()
     assert snapshot is not None

@@ -18,9 +18,8 @@ from floeberg.expr.build import bucket, col, day, hour, is_nan, is_null, not_nan
 from floeberg.expr.evaluate import keeps
 from floeberg.expr.literals import Temporal, nanos_or_micros
 from floeberg.expr.nodes import FALSE, TRUE, BoundPredicate, Expression, Not, Op, Predicate, Reference, TransformTerm
-from floeberg.spec.schema import Schema
-from floeberg.spec.temporal import parse_date
-from floeberg.spec.transforms import VOID, UnknownTransform
+from floeberg.spec.partitions.transforms import VOID, UnknownTransform
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     DATE,
     INT,
@@ -39,6 +38,7 @@ from floeberg.spec.types import (
     StructType,
     VariantType,
 )
+from floeberg.spec.values.temporal import parse_date
 from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import POOLS, SCHEMA, random_literal, random_value, seeds
 

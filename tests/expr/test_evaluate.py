@@ -17,7 +17,7 @@ from floeberg.expr.bind import bind
 from floeberg.expr.build import col
 from floeberg.expr.evaluate import evaluate, holds, keeps
 from floeberg.expr.nodes import Expression, Not, Op, Predicate, Reference, and_, or_
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DOUBLE, LONG, STRING, NestedField
 from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import SCHEMA, seeds

@@ -13,11 +13,11 @@ from floeberg.expr.build import col
 from floeberg.expr.evaluate import keeps, order_key
 from floeberg.expr.manifest_eval import manifest_may_match, summaries_may_match
 from floeberg.expr.projection import inclusive_projection
-from floeberg.spec.data_file import FieldSummary, ManifestFile
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.transforms import IDENTITY
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import IDENTITY
+from floeberg.spec.snapshots.manifest_entry import FieldSummary, ManifestFile
 from floeberg.spec.types import DOUBLE
-from floeberg.spec.values import to_bytes
+from floeberg.spec.values.single_value import to_bytes
 from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import COLUMN_IDS, POOLS, SCHEMA, random_predicate, random_row, row_value, seeds
 

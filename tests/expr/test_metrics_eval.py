@@ -16,9 +16,9 @@ from floeberg.expr.build import col
 from floeberg.expr.evaluate import keeps, order_key
 from floeberg.expr.metrics_eval import may_contain_match, must_all_match
 from floeberg.expr.nodes import FALSE, TRUE
-from floeberg.spec.data_file import DataFile, FileFormat
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import BINARY, STRING
-from floeberg.spec.values import to_bytes
+from floeberg.spec.values.single_value import to_bytes
 from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import (
     COLUMN_IDS,

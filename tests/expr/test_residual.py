@@ -10,8 +10,8 @@ from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import keeps
 from floeberg.expr.nodes import FALSE, TRUE
 from floeberg.expr.residual import Residuals
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.transforms import parse_transform
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import parse_transform
 from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import (
     COLUMN_IDS,

@@ -17,7 +17,7 @@ from floeberg.files.avro_schemas import (
 )
 from floeberg.files.frame import stored_partition_type
 from floeberg.spec.types import DATE, STRING, UUID, DecimalType, NestedField, StructType
-from golden_files import GOLDEN
+from golden_collection.golden_files import GOLDEN
 
 
 def _golden(name: str) -> dict[str, object]:

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from avro_variations import vary_container
 from floeberg.effects.leniencies import gathered_leniencies
 from floeberg.files.frame import decode_manifest
 from floeberg.files.manifest import write_manifest
 from floeberg.files.manifest_list import read_manifest_list, write_manifest_list
-from floeberg.spec.data_file import FieldSummary, ManifestFile
+from floeberg.spec.snapshots.manifest_entry import FieldSummary, ManifestFile
+from strategies.avro_variations import vary_container
 from strategies.data_files import SNAPSHOT_ID, manifests
 
 SEEDS = st.integers(0, 2**32)

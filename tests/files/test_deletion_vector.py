@@ -24,7 +24,7 @@ from floeberg.files.deletion_vector import (
 )
 from floeberg.files.limits import DecodeLimits
 from floeberg.files.puffin import read_blob, read_footer
-from golden_files import GOLDEN
+from golden_collection.golden_files import GOLDEN
 
 FOLDER = GOLDEN / "puffin"
 EXPECTED = json.loads((FOLDER / "dv_expected.json").read_text())["files"]

@@ -14,7 +14,7 @@ from floeberg.files.avro_container import read_header
 from floeberg.files.deletion_vector import decode_deletion_vector, encode_deletion_vector
 from floeberg.files.manifest_list import read_manifest_list, write_manifest_list
 from floeberg.files.puffin import DELETION_VECTOR_V1, read_blob, read_footer
-from golden_files import shared_files
+from golden_collection.golden_files import shared_files
 
 BROKEN = ("broken1.avro", "broken2.avro", "empty.avro")
 NOT_PUFFIN = ("legacy-bare-deletion-vector.puffin", "corrupt_file.stats", "corrupt_file1.stats", "corrupt_file2.stats")

@@ -29,7 +29,10 @@ from floeberg.files.manifest import (
 )
 from floeberg.files.manifest_describe import describe_manifest
 from floeberg.files.manifest_rewrite import write_manifest_frame
-from floeberg.spec.data_file import (
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import parse_transform
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import (
     DataFile,
     EntryStatus,
     FieldSummary,
@@ -39,11 +42,8 @@ from floeberg.spec.data_file import (
     ManifestEntry,
     ManifestFile,
 )
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import parse_transform
 from floeberg.spec.types import DOUBLE, INT, LONG, STRING, NestedField
-from golden_files import GOLDEN
+from golden_collection.golden_files import GOLDEN
 from strategies.data_files import SNAPSHOT_ID, comparable, manifests
 
 SCHEMA = Schema(NestedField(1, "id", LONG), NestedField(2, "x", DOUBLE), schema_id=4)

@@ -21,9 +21,9 @@ from floeberg.files.avro_container import read_block_groups, read_blocks, read_h
 from floeberg.files.frame import COLUMN_NAMES, decode_manifest, inherit, manifest_frame, stored_partition_type
 from floeberg.files.manifest import write_manifest
 from floeberg.files.metric_columns import with_metric_columns
-from floeberg.spec.data_file import ManifestContent, ManifestFile
+from floeberg.spec.snapshots.manifest_entry import ManifestContent, ManifestFile
 from floeberg.spec.types import DATE, INT, LONG, STRING, TIMESTAMP, UNKNOWN, DecimalType, NestedField, StructType
-from golden_files import GOLDEN
+from golden_collection.golden_files import GOLDEN
 from strategies.data_files import SNAPSHOT_ID, manifests
 
 MANIFESTS = sorted((GOLDEN / "manifests" / "manifests").glob("*.avro"))

@@ -17,8 +17,8 @@ from pyiceberg.manifest import read_manifest_list as pyiceberg_read
 from floeberg.errors import InvalidInput, ManifestCorrupt
 from floeberg.files.avro_container import read_header
 from floeberg.files.manifest_list import read_manifest_list, write_manifest_list
-from floeberg.spec.data_file import FieldSummary, ManifestContent, ManifestFile
-from golden_files import GOLDEN
+from floeberg.spec.snapshots.manifest_entry import FieldSummary, ManifestContent, ManifestFile
+from golden_collection.golden_files import GOLDEN
 
 LISTS = sorted((GOLDEN / "manifests" / "lists").glob("*.avro"))
 COUNTS = ("added_files_count", "existing_files_count", "deleted_files_count")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput, LimitExceeded, MetadataCorrupt
 from floeberg.files.metadata_file import codec_of_name, decode_metadata_file, encode_metadata_file, suffix_of
-from floeberg.spec.limits import Limits
+from floeberg.spec.json.limits import Limits
 
 
 @given(st.binary(max_size=300).map(lambda data: b"{" + data), st.sampled_from(["none", "gzip"]))

@@ -21,7 +21,7 @@ from floeberg.files.puffin import (
     read_footer,
     write_puffin,
 )
-from golden_files import GOLDEN
+from golden_collection.golden_files import GOLDEN
 
 FOLDER = GOLDEN / "puffin"
 FILES = sorted([*FOLDER.glob("java_puffin/*"), *FOLDER.glob("go/*.puffin"), *FOLDER.glob("trino*")])

@@ -20,11 +20,11 @@ from floeberg.files.avro_container import encode_long, read_blocks, read_header,
 from floeberg.files.frame import decode_manifest
 from floeberg.files.manifest import write_manifest
 from floeberg.files.metric_columns import METRIC_MAPS, metric_name, with_metric_columns
-from floeberg.spec.data_file import DataFile, EntryStatus, FileFormat, ManifestEntry
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, FileFormat, ManifestEntry
 from floeberg.spec.types import LONG, NestedField
-from golden_files import GOLDEN
+from golden_collection.golden_files import GOLDEN
 
 MANIFESTS = sorted((GOLDEN / "manifests" / "manifests").glob("*.avro"))
 MAPS = ("column_sizes", *METRIC_MAPS)

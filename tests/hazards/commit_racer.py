@@ -6,7 +6,7 @@ import sys
 
 import floeberg as fb
 from floeberg.commit.append import Append
-from floeberg.spec.data_file import DataFile, FileFormat
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 
 
 def lake(kind: str, folder: str) -> fb.Catalog:

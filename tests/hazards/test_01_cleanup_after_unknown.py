@@ -14,7 +14,7 @@ from floeberg.errors import CommitUnknown
 from floeberg.expr.build import eq
 from floeberg.testing.simulated import SimWorld
 from floeberg.testing.table_builder import TableBuilder
-from stub_pointer import StubPointer
+from lakes.stub_pointer import StubPointer
 
 
 class Forgetful(StubPointer):

@@ -16,10 +16,10 @@ from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.pointer import TableState
 from floeberg.errors import CommitConflict, CommitUnknown
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.testing.simulated import SimWorld
 from floeberg.testing.table_builder import TableBuilder
-from stub_pointer import StubPointer
+from lakes.stub_pointer import StubPointer
 
 
 class HttpPointer(StubPointer):

@@ -16,7 +16,7 @@ from floeberg.testing.sim_catalogs import FILESYSTEM, ROWS
 from floeberg.testing.simulated import SimWorld
 from floeberg.testing.table_builder import TableBuilder
 from floeberg.testing.workload import OF_DEFINITION, PLANS
-from stub_pointer import StubPointer
+from lakes.stub_pointer import StubPointer
 
 OF_ROWS = [kind for kind in PLANS if kind not in OF_DEFINITION]
 

@@ -13,7 +13,7 @@ import pytest
 from floeberg.api.table import Table
 from floeberg.commit.append import Append
 from floeberg.commit.workspace import Workspace
-from floeberg.spec.data_file import DataFile, FileFormat
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.storage.local import LocalStore
 from hazards.commit_racer import lake
 

@@ -19,7 +19,7 @@ from floeberg.errors import PreconditionFailed, StorageError, Unavailable
 from floeberg.storage import object_store
 from floeberg.storage.location import parse
 from floeberg.storage.object_store import ObjectStore, open_object_store
-from s3_server import S3Server, running_s3_server
+from servers.s3_server import S3Server, running_s3_server
 
 pytestmark = pytest.mark.s3
 

@@ -12,7 +12,7 @@ from floeberg.commit.append import Append
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import InvalidInput
-from floeberg.spec.data_file import ManifestContent
+from floeberg.spec.snapshots.manifest_entry import ManifestContent
 from floeberg.testing.table_builder import TableBuilder
 
 

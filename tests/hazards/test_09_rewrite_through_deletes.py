@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from engine_model import Model, arrow_rows
 from floeberg.api.catalog import catalog
 from floeberg.api.table import Table
-from floeberg.arrow.deletes import NO_DELETES
-from floeberg.arrow.scan import TableReader
+from floeberg.arrow.scan.deletes import NO_DELETES
+from floeberg.arrow.scan.execute import TableReader
+from models.engine_model import Model, arrow_rows
 
 KINDS = ("position", "equality", "both")
 

@@ -11,7 +11,7 @@ from floeberg.commit import producer
 from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import ValidationConflict
 from floeberg.expr.build import eq
-from floeberg.spec.data_file import DataFile, ManifestContent
+from floeberg.spec.snapshots.manifest_entry import DataFile, ManifestContent
 from floeberg.testing.crashes import quiet_setting
 from floeberg.testing.decoding import decoded_once
 from floeberg.testing.sim_catalogs import FILESYSTEM, ROWS

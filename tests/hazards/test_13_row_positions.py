@@ -10,26 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from arrow_rows import canonical, expressions, flat_schemas, tables
-from floeberg.arrow.deletes import RowDeletes
-from floeberg.arrow.metrics_config import metrics_config
-from floeberg.arrow.open_file import ReadOptions
-from floeberg.arrow.physical import physical_values
-from floeberg.arrow.read import FileToRead, read_data_file
-from floeberg.arrow.read_parquet import read_parquet
-from floeberg.arrow.row_groups import row_group_filter
-from floeberg.arrow.write import DataFileWriter
-from floeberg.arrow.write_properties import WriteProperties
+from floeberg.arrow.columns.metrics_config import metrics_config
+from floeberg.arrow.columns.physical import physical_values
+from floeberg.arrow.formats.open_file import ReadOptions
+from floeberg.arrow.formats.read_parquet import read_parquet
+from floeberg.arrow.formats.row_groups import row_group_filter
+from floeberg.arrow.formats.write_properties import WriteProperties
+from floeberg.arrow.scan.data_file import FileToRead, read_data_file
+from floeberg.arrow.scan.deletes import RowDeletes
+from floeberg.arrow.write.data_files import DataFileWriter
 from floeberg.effects.system import SystemClock
 from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import keeps
 from floeberg.expr.nodes import Expression
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.metadata_columns import IS_DELETED, ROW_POSITION
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.metadata_columns import IS_DELETED, ROW_POSITION
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import LONG, NestedField
 from floeberg.sql.conditions.filters import parse_where
 from floeberg.storage.memory import MemoryStore
+from strategies.arrow_rows import canonical, expressions, flat_schemas, tables
 
 LOCATION = "memory://bucket/data/file"
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from engine_model import Model, arrow_rows
 from floeberg.api.catalog import catalog
-from floeberg.arrow import key_set
+from floeberg.arrow.columns import key_set
 from floeberg.scan import delete_index
 from floeberg.scan.delete_index import DeleteIndex
+from models.engine_model import Model, arrow_rows
 
 Keys = list[tuple[Any, ...]]
 

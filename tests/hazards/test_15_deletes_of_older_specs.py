@@ -9,7 +9,7 @@ from msgspec import structs
 from floeberg.commit import delete_file_checks
 from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import InvalidInput
-from floeberg.spec.data_file import ManifestContent
+from floeberg.spec.snapshots.manifest_entry import ManifestContent
 from floeberg.testing.table_builder import TableBuilder
 
 MERGE_ON_READ = {"write.delete.mode": "merge-on-read"}

@@ -9,11 +9,11 @@ import random
 import pyarrow as pa
 import pytest
 
-from engine_filters import random_filter
-from engine_rows import assert_same_rows, matching, rows_of
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
-from floeberg.arrow import row_level
+from floeberg.arrow.changes import row_level
+from models.engine_rows import assert_same_rows, matching, rows_of
+from strategies.engine_filters import random_filter
 
 MODES = ("copy-on-write", "merge-on-read")
 VALUES = [None, math.nan, -math.inf, -0.0, 0.0, 1.5, math.inf]

@@ -13,9 +13,9 @@ from floeberg.expr.evaluate import evaluate, keeps
 from floeberg.expr.metrics_eval import may_contain_match, must_all_match
 from floeberg.expr.nodes import And, Expression, Not, Or, Predicate, fold
 from floeberg.expr.rewrite import push_down_not
-from floeberg.spec.data_file import DataFile, FileFormat
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import DOUBLE
-from floeberg.spec.values import to_bytes
+from floeberg.spec.values.single_value import to_bytes
 from floeberg.sql.conditions.filters import parse_where
 from strategies.expressions import SCHEMA, random_expression, random_row, row_value, seeds
 

@@ -13,7 +13,7 @@ from floeberg.errors import CommitConflict, FloebergError, InvalidInput, Validat
 from floeberg.storage.guard import Roots
 from floeberg.testing.simulated import SimWorld
 from floeberg.testing.table_builder import TableBuilder
-from stub_pointer import StubPointer
+from lakes.stub_pointer import StubPointer
 
 
 def two_tables() -> tuple[TableBuilder, TableBuilder]:

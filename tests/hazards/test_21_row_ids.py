@@ -16,7 +16,7 @@ from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import CommitConflict, InvalidInput
 from floeberg.expr.build import eq
-from floeberg.spec.data_file import EntryStatus
+from floeberg.spec.snapshots.manifest_entry import EntryStatus
 from floeberg.testing.crashes import quiet_setting
 from floeberg.testing.decoding import decoded_once
 from floeberg.testing.scheduler import SimulationFailed

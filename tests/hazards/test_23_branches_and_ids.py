@@ -14,7 +14,7 @@ from floeberg.commit.operation import Target
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import FloebergError, SnapshotAlreadyExists
 from floeberg.expr.build import eq
-from floeberg.spec.snapshot_list import SnapshotList
+from floeberg.spec.snapshots.snapshot_list import SnapshotList
 from floeberg.testing.simulated import SimWorld
 from floeberg.testing.table_builder import TableBuilder
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from floeberg.errors import MetadataCorrupt
 from floeberg.spec import types as t
-from floeberg.spec.name_mapping import create_name_mapping, update_name_mapping
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_json import schema_from_json
-from floeberg.spec.schema_projection import refresh_ids
-from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.evolution.schema_update import SchemaUpdate
+from floeberg.spec.schemas.name_mapping import create_name_mapping, update_name_mapping
+from floeberg.spec.schemas.projection import refresh_ids
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.schemas.schema_json import schema_from_json
 from floeberg.spec.types import ListType, NestedField, StructType
 from strategies.schemas import V2_PRIMITIVES, data_types, schemas
 

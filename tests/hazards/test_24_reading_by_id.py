@@ -10,8 +10,8 @@ import pytest
 
 from floeberg.api.catalog import catalog
 from floeberg.api.table import Table
-from floeberg.arrow import projection
-from floeberg.arrow.projection import Resolver
+from floeberg.arrow.formats import projection
+from floeberg.arrow.formats.projection import Resolver
 
 FORMATS = ("parquet", "orc", "avro")
 
@@ -112,6 +112,8 @@ def test_resolving_by_name_would_bring_the_dropped_column_back(monkeypatch: pyte
         Resolver, "find", lambda self, fields, target, *, path: next((f for f in fields if f.name == target.name), None)
     )
     with monkeypatch.context() as broken:
-        broken.setattr("floeberg.arrow.read_parquet.select_leaves", lambda fields, *_, **__: set(range(len(fields))))
+        broken.setattr(
+            "floeberg.arrow.formats.read_parquet.select_leaves", lambda fields, *_, **__: set(range(len(fields)))
+        )
         assert projection is not None
         assert rows(table)[0]["a"] == "old"

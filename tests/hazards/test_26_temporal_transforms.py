@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floeberg.arrow.transforms import transform_array
+from floeberg.arrow.columns.transforms import transform_array
 from floeberg.errors import InvalidInput
-from floeberg.spec import temporal
-from floeberg.spec.transforms import DAY, HOUR, MONTH, YEAR, TemporalTransform
+from floeberg.spec.partitions.transforms import DAY, HOUR, MONTH, YEAR, TemporalTransform
 from floeberg.spec.types import DATE, TIMESTAMP, TIMESTAMP_NS, TIMESTAMPTZ, TIMESTAMPTZ_NS, IcebergType
+from floeberg.spec.values import temporal
 
 ALL = (YEAR, MONTH, DAY, HOUR)
 HOUR_US = 3_600_000_000

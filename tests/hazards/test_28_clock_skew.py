@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from floeberg.commit import listing
-from floeberg.spec import builder as spec_builder
-from floeberg.spec import history as spec_history
+from floeberg.spec.changes import table_builder as spec_builder
+from floeberg.spec.snapshots import history as spec_history
 from floeberg.testing.crashes import quiet_setting
 from floeberg.testing.decoding import decoded_once
 from floeberg.testing.sim_catalogs import FILESYSTEM, ROWS

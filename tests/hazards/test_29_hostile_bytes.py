@@ -22,7 +22,7 @@ from floeberg.files.frame import decode_manifest
 from floeberg.files.limits import DEFAULT_LIMITS
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.files.puffin import read_blob, read_footer
-from golden_files import GOLDEN
+from golden_collection.golden_files import GOLDEN
 
 
 def read_body(data: bytes, header: Header) -> tuple[int, bytes]:

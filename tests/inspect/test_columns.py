@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from floeberg.api.inspect import TABLES
-from golden_tables import WHOLE, open_golden
+from golden_collection.golden_tables import WHOLE, open_golden
 
 UTC = pa.timestamp("us", tz="UTC")
 COUNTS = pa.map_(pa.int32(), pa.int64())

@@ -6,11 +6,11 @@ from floeberg.commit.append import Append
 from floeberg.commit.delete_files import DeleteFiles
 from floeberg.inspect.diff import schema_changes, snapshot_diff
 from floeberg.inspect.source import Source
-from floeberg.spec.data_file import FileContent
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import FileContent
 from floeberg.spec.types import INT, LONG, STRING, NestedField, StructType
-from golden_tables import open_golden
-from scan_tables import add_deletes, data_file, equality_delete, new_table
+from golden_collection.golden_tables import open_golden
+from lakes.scan_tables import add_deletes, data_file, equality_delete, new_table
 
 
 def test_files_that_came_and_went_are_counted_by_kind() -> None:

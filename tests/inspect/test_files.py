@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from floeberg.api.table import Table
-from floeberg.arrow.physical import array_of
+from floeberg.arrow.columns.physical import array_of
 from floeberg.commit.append import Append
 from floeberg.inspect.files import entries_batches
 from floeberg.inspect.source import Source
-from floeberg.spec.partition_types import partition_type_of
-from floeberg.spec.values import from_bytes
-from golden_tables import WHOLE, open_golden, records
-from scan_tables import CountingStores, data_file, new_table
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.values.single_value import from_bytes
+from golden_collection.golden_tables import WHOLE, open_golden, records
+from lakes.scan_tables import CountingStores, data_file, new_table
 
 PLAIN = (
     "file_path", "record_count", "file_size_in_bytes", "key_metadata", "sort_order_id", "split_offsets", "equality_ids",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from floeberg.api.catalog import open_table
-from golden_files import SHARED, shared_files
+from golden_collection.golden_files import SHARED, shared_files
 
 
 @pytest.mark.golden_shared

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from golden_tables import TABLES, WHOLE, open_golden
+from golden_collection.golden_tables import TABLES, WHOLE, open_golden
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

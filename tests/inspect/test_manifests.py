@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from floeberg.commit.append import Append
-from golden_tables import WHOLE, open_golden, records
-from scan_tables import add_deletes, data_file, equality_delete, new_table
+from golden_collection.golden_tables import WHOLE, open_golden, records
+from lakes.scan_tables import add_deletes, data_file, equality_delete, new_table
 
 
 @pytest.mark.parametrize("name", [name for name in WHOLE if name != "v1_deprecated"])

@@ -9,8 +9,8 @@ import pytest
 
 from floeberg.commit.append import Append
 from floeberg.commit.delete_files import DeleteFiles
-from golden_tables import WHOLE, open_golden
-from scan_tables import add_deletes, data_file, equality_delete, new_table, position_delete
+from golden_collection.golden_tables import WHOLE, open_golden
+from lakes.scan_tables import add_deletes, data_file, equality_delete, new_table, position_delete
 
 
 def brute_force(table: Any) -> dict[str, dict[str, int]]:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from floeberg.errors import FileNotFound
-from golden_tables import RECORDED, copy_golden, open_golden
+from golden_collection.golden_tables import RECORDED, copy_golden, open_golden
 
 
 def test_vectors_give_each_position_with_where_the_vector_lies() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floeberg.arrow.physical import array_of
+from floeberg.arrow.columns.physical import array_of
 from floeberg.errors import MetadataCorrupt
 from floeberg.inspect.readable_metrics import bounds_array
 from floeberg.spec.types import (
@@ -34,7 +34,7 @@ from floeberg.spec.types import (
     GeometryType,
     IcebergType,
 )
-from floeberg.spec.values import from_bytes
+from floeberg.spec.values.single_value import from_bytes
 
 TYPES: tuple[IcebergType, ...] = (
     BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, INT, LONG, STRING, TIME, TIMESTAMP, TIMESTAMP_NS, TIMESTAMPTZ, TIMESTAMPTZ_NS,

@@ -9,8 +9,8 @@ import pytest
 from floeberg.api.inspect import STREAMED, TABLES
 from floeberg.errors import InvalidInput, RefNotFound, SnapshotNotFound
 from floeberg.inspect.by_name import AT_A_SNAPSHOT
-from golden_tables import open_golden
-from scan_tables import new_table
+from golden_collection.golden_tables import open_golden
+from lakes.scan_tables import new_table
 
 
 @pytest.mark.parametrize("name", AT_A_SNAPSHOT)

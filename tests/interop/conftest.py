@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from java_peer import JavaRuntime, java_runtime
-from spark_session import spark_session
+from peers.java_peer import JavaRuntime, java_runtime
+from spark_runs.spark_session import spark_session
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from datafusion import SessionContext
 from peer_answers import Answer, answer_all
 from pyiceberg_core.datafusion import IcebergDataFusionTable
 
-from shown_arrow import shown_arrow
+from spark_runs.shown_arrow import shown_arrow
 
 
 def read(metadata_location: str, query: str) -> Answer:

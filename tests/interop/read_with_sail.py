@@ -10,7 +10,7 @@ from peer_answers import Answer, answer_all
 from pysail.spark import SparkConnectServer
 from pyspark.sql import SparkSession
 
-from corpus_scripts import shown_row
+from spark_runs.corpus_scripts import shown_row
 
 server = SparkConnectServer("127.0.0.1", 0)
 server.start(background=True)

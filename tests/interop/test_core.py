@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import floeberg as fb
-from floeberg.arrow.types import arrow_schema
-from interop_tables import KINDS, Shared
-from peers import Request, ask
-from shown_arrow import shown_arrow
+from floeberg.arrow.columns.types import arrow_schema
+from lakes.interop_tables import KINDS, Shared
+from peers.environments import Request, ask
+from spark_runs.shown_arrow import shown_arrow
 
 pytestmark = pytest.mark.peers
 

@@ -13,7 +13,7 @@ import duckdb_extension_iceberg
 import pytest
 
 import floeberg as fb
-from interop_tables import KINDS, shown
+from lakes.interop_tables import KINDS, shown
 
 
 @pytest.fixture(scope="module")

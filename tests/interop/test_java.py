@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import floeberg as fb
-from interop_tables import KINDS, Shared
-from java_peer import JavaRuntime
-from table_data import append_rows
+from lakes.interop_tables import KINDS, Shared
+from lakes.table_data import append_rows
+from peers.java_peer import JavaRuntime
 
 pytestmark = pytest.mark.java
 

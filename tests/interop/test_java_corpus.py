@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from corpus_scripts import SCRIPTS, namespace_of, steps
-from java_peer import JavaRuntime
+from peers.java_peer import JavaRuntime
+from spark_runs.corpus_scripts import SCRIPTS, namespace_of, steps
 
 pytestmark = pytest.mark.java
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import floeberg as fb
-from corpus_scripts import shown_row
-from engine_model import random_model
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import BinaryType, FixedType
-from java_peer import JavaRuntime, lake_of_both
+from models.engine_model import random_model
+from peers.java_peer import JavaRuntime, lake_of_both
+from spark_runs.corpus_scripts import shown_row
 
 pytestmark = pytest.mark.java
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import floeberg as fb
-from corpus_scripts import shown_row
-from interop_stories import LINEAGE, ROWS, STORIES, Story
-from java_peer import JavaRuntime, lake_of_both
-from shown_arrow import shown_arrow
+from peers.interop_stories import LINEAGE, ROWS, STORIES, Story
+from peers.java_peer import JavaRuntime, lake_of_both
+from spark_runs.corpus_scripts import shown_row
+from spark_runs.shown_arrow import shown_arrow
 
 pytestmark = pytest.mark.java
 

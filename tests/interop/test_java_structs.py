@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from corpus_scripts import shown_row
 from floeberg.errors import FloebergError
-from java_peer import JavaRuntime, lake_of_both
-from struct_values import literal, near_type, random_type
+from peers.java_peer import JavaRuntime, lake_of_both
+from spark_runs.corpus_scripts import shown_row
+from strategies.struct_values import literal, near_type, random_type
 
 pytestmark = pytest.mark.java
 

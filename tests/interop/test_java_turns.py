@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import floeberg as fb
-from corpus_scripts import shown_row
-from java_peer import JavaRuntime, lake_of_both
-from spark_evolving_model import RowModel
+from models.spark_evolving_model import RowModel
+from peers.java_peer import JavaRuntime, lake_of_both
+from spark_runs.corpus_scripts import shown_row
 
 pytestmark = pytest.mark.java
 

@@ -15,8 +15,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
 import floeberg as fb
-from interop_tables import KINDS, Shared, shown
-from table_data import append_rows
+from lakes.interop_tables import KINDS, Shared, shown
+from lakes.table_data import append_rows
 
 
 @pytest.fixture(params=["filesystem", "sql"])

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import floeberg as fb
-from engine_filters import random_filter
-from engine_model import Model, arrow_rows, random_model
-from engine_rows import Row, matching
 from floeberg.expr.nodes import TRUE, Expression
-from peers import Request, ask
-from shown_arrow import shown_arrow
+from models.engine_model import Model, arrow_rows, random_model
+from models.engine_rows import Row, matching
+from peers.environments import Request, ask
+from spark_runs.shown_arrow import shown_arrow
+from strategies.engine_filters import random_filter
 
 pytestmark = pytest.mark.peers
 

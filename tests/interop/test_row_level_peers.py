@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import duckdb_reader
 import floeberg as fb
-from interop_stories import LINEAGE, ROWS, STORIES
-from peers import PeerAnswer, Request, ask
-from shown_arrow import shown_arrow
+from peers import duckdb_reader
+from peers.environments import PeerAnswer, Request, ask
+from peers.interop_stories import LINEAGE, ROWS, STORIES
+from spark_runs.shown_arrow import shown_arrow
 
 pytestmark = pytest.mark.peers
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import floeberg as fb
-from java_peer import JavaRuntime
+from peers.java_peer import JavaRuntime
 
 pytestmark = pytest.mark.java
 

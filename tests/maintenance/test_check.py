@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
 
-from broken_tables import change_entries, change_files
 from floeberg.errors import SnapshotNotFound
 from floeberg.maintenance.check import check_table
 from floeberg.maintenance.check_report import CheckReport, Problem, Severity
-from floeberg.spec.data_file import DataFile, FileContent
-from floeberg.spec.values import to_bytes
-from golden_tables import WHOLE, copy_golden, open_golden
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
+from floeberg.spec.values.single_value import to_bytes
+from golden_collection.golden_tables import WHOLE, copy_golden, open_golden
+from lakes.broken_tables import change_entries, change_files
 
 
 def check(name: str, folder: Path | None = None, **options: Any) -> CheckReport:

@@ -14,7 +14,7 @@ from floeberg.api.table import Table
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 FAR = 2**62
 

@@ -20,7 +20,7 @@ from floeberg.commit.refs import Retention
 from floeberg.effects.system import SystemClock, system_effects
 from floeberg.errors import InvalidInput
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
 
 DAY = 24 * 60 * 60 * 1000
 BEGIN = 1_700_000_000_000

@@ -7,11 +7,11 @@ import pytest
 
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
-from floeberg.arrow.write import RollingWriter
+from floeberg.arrow.write.data_files import RollingWriter
 from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import ValidationConflict
-from floeberg.spec.data_file import FileContent
+from floeberg.spec.snapshots.manifest_entry import FileContent
 from floeberg.sql.conditions.filters import parse_where
 
 

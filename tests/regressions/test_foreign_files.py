@@ -16,8 +16,8 @@ from floeberg.effects.leniencies import Leniency
 from floeberg.errors import DataFileCorrupt
 from floeberg.maintenance.check import check_table
 from floeberg.maintenance.check_report import Problem, Severity
-from floeberg.spec.data_file import FileFormat
-from foreign_tables import FORMATS, add_file, foreign_table, with_id
+from floeberg.spec.snapshots.manifest_entry import FileFormat
+from lakes.foreign_tables import FORMATS, add_file, foreign_table, with_id
 
 
 @pytest.fixture

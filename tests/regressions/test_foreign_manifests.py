@@ -12,18 +12,25 @@ import msgspec
 import pytest
 from polars.testing import assert_frame_equal
 
-from avro_variations import plain_records
 from floeberg.effects.leniencies import Leniency, gathered_leniencies
 from floeberg.errors import ManifestCorrupt
 from floeberg.files.avro_container import read_header, write_container
 from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import WrittenManifest, write_manifest
 from floeberg.files.manifest_list import read_manifest_list, write_manifest_list
-from floeberg.spec.data_file import DataFile, EntryStatus, FieldSummary, FileFormat, ManifestEntry, ManifestFile
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import IdentityTransform
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import IdentityTransform
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import (
+    DataFile,
+    EntryStatus,
+    FieldSummary,
+    FileFormat,
+    ManifestEntry,
+    ManifestFile,
+)
 from floeberg.spec.types import LONG, FixedType, NestedField
+from strategies.avro_variations import plain_records
 
 SCHEMA = Schema(NestedField(1, "id", LONG), NestedField(2, "f", FixedType(3)))
 SNAPSHOT_ID = 7

@@ -8,16 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floeberg.arrow.open_file import read_file
-from floeberg.arrow.parquet_footer import mended_footer
+from floeberg.arrow.formats.open_file import read_file
+from floeberg.arrow.formats.parquet_footer import mended_footer
 from floeberg.effects.leniencies import Leniency, gathered_leniencies
 from floeberg.effects.system import SystemClock
 from floeberg.errors import DataFileCorrupt
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import LONG, STRING, MapType, NestedField
 from floeberg.storage.memory import MemoryStore
-from foreign_tables import with_id
+from lakes.foreign_tables import with_id
 
 PAIRS = b"key_value\x15\x04\x00"
 """The end of the element of a map's pairs in a footer: its name and its two children."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-import duckdb_reader
 from floeberg.api.catalog import catalog
+from peers import duckdb_reader
 
 
 def test_a_table_upgraded_from_v1_is_read_by_duckdb(tmp_path: Path) -> None:

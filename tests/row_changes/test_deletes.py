@@ -12,7 +12,7 @@ import pytest
 from floeberg.api.catalog import catalog
 from floeberg.api.table import Table
 from floeberg.errors import InvalidInput, ValidationConflict
-from floeberg.spec.data_file import DataFile
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 MERGE_ON_READ = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
 

@@ -16,8 +16,8 @@ from floeberg.errors import InvalidInput
 from floeberg.expr.build import col
 from floeberg.scan.aggregates import Aggregate, AggregateFunction, aggregate_from_metadata
 from floeberg.scan.snapshot_choice import choose_snapshot
-from floeberg.spec.data_file import DataFile, FileFormat
-from scan_tables import add_deletes, data_file, deletion_vector, equality_delete, new_table, position_delete
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
+from lakes.scan_tables import add_deletes, data_file, deletion_vector, equality_delete, new_table, position_delete
 
 COUNT, MIN, MAX = AggregateFunction.COUNT, AggregateFunction.MIN, AggregateFunction.MAX
 

@@ -15,9 +15,9 @@ from floeberg.errors import SnapshotNotFound
 from floeberg.expr.build import col
 from floeberg.scan.changelog import plan_changelog
 from floeberg.scan.changelog_tasks import ChangelogTask, ChangeType
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.updates import RemoveSnapshots
-from scan_tables import (
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.changes.updates import RemoveSnapshots
+from lakes.scan_tables import (
     add_deletes,
     data_file,
     deletion_vector,

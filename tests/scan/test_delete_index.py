@@ -22,13 +22,20 @@ from floeberg.files.metric_columns import ALL_MAPS, with_metric_columns
 from floeberg.scan import delete_index
 from floeberg.scan.delete_index import PATH_ID, DeleteIndex
 from floeberg.scan.manifest_frames import FilesOfSpec
-from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, FileFormat, ManifestContent, ManifestEntry
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import parse_transform
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import parse_transform
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+)
 from floeberg.spec.types import DOUBLE, LONG, STRING, NestedField
-from floeberg.spec.values import to_bytes
-from scan_tables import (
+from floeberg.spec.values.single_value import to_bytes
+from lakes.scan_tables import (
     add_deletes,
     data_file,
     deletes_by_file,

@@ -8,10 +8,10 @@ from floeberg.commit.append import Append
 from floeberg.expr.build import col
 from floeberg.scan.manifest_frames import FilesOfSpec, joined
 from floeberg.scan.partition_codes import PartitionCodes
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import parse_transform
-from scan_tables import add_deletes, data_file, deletes_by_file, equality_delete, names, new_table, plan
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import parse_transform
+from floeberg.spec.schemas.schema import Schema
+from lakes.scan_tables import add_deletes, data_file, deletes_by_file, equality_delete, names, new_table, plan
 
 SPEC = PartitionSpec(3, (PartitionField((7,), 1000, "gone", parse_transform("mystery[3]")),))
 

@@ -13,11 +13,11 @@ from floeberg.api.table import Table
 from floeberg.errors import UnsupportedFeature
 from floeberg.files.manifest import read_manifest
 from floeberg.files.manifest_list import read_manifest_list
-from floeberg.spec.data_file import EntryStatus, ManifestContent, ManifestFile
-from floeberg.spec.partition_types import partition_type_of
-from floeberg.spec.snapshots import Snapshot
-from golden_files import SHARED, shared_files
-from scan_tables import plan
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, ManifestContent, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
+from golden_collection.golden_files import SHARED, shared_files
+from lakes.scan_tables import plan
 
 pytestmark = pytest.mark.golden_shared
 

@@ -12,7 +12,7 @@ from floeberg.commit.overwrite import Overwrite
 from floeberg.errors import InvalidInput
 from floeberg.expr.build import col
 from floeberg.scan.incremental import plan_appends
-from scan_tables import CountingStores, add_deletes, data_file, equality_delete, names, new_table
+from lakes.scan_tables import CountingStores, add_deletes, data_file, equality_delete, names, new_table
 
 
 def appended_table(merge: bool = True) -> tuple[Table, dict[str, int]]:

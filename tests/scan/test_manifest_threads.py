@@ -10,7 +10,7 @@ import pytest
 from floeberg.errors import StorageError
 from floeberg.scan import manifest_threads
 from floeberg.scan.manifest_threads import ManifestThreads
-from floeberg.spec.data_file import ManifestFile
+from floeberg.spec.snapshots.manifest_entry import ManifestFile
 
 
 def _manifests(count: int, length: int) -> list[ManifestFile]:

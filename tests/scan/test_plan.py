@@ -25,8 +25,8 @@ from floeberg.files.metric_columns import METRIC_MAPS
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import Chosen
-from floeberg.spec.data_file import DataFile
-from scan_tables import (
+from floeberg.spec.snapshots.manifest_entry import DataFile
+from lakes.scan_tables import (
     CountingStores,
     add_deletes,
     data_file,

@@ -19,7 +19,7 @@ from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import write_manifest
 from floeberg.files.metric_columns import METRIC_MAPS, with_metric_columns
 from floeberg.scan.pruning import field_ids, metrics_mask, partition_mask
-from floeberg.spec.data_file import DataFile, EntryStatus, ManifestEntry
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestEntry
 from strategies.expressions import COLUMN_IDS, COLUMNS, POOLS, SCHEMA, random_expression, seeds
 from strategies.file_metrics import FILES, random_files, random_partition, random_spec
 

@@ -8,7 +8,7 @@ from floeberg.api.table import Table
 from floeberg.commit.append import Append
 from floeberg.errors import InvalidInput, RefNotFound, SnapshotNotFound
 from floeberg.scan.snapshot_choice import choose_snapshot
-from scan_tables import data_file, new_table
+from lakes.scan_tables import data_file, new_table
 
 
 def evolved_table() -> tuple[Table, list[int]]:

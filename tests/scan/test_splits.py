@@ -10,7 +10,7 @@ from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE
 from floeberg.scan.splits import SplitOptions, group_tasks, split_task, task_weight_bytes
 from floeberg.scan.tasks import DeleteFile, FileScanTask
-from floeberg.spec.data_file import DataFile, FileContent, FileFormat
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, FileFormat
 
 sizes = st.integers(0, 5_000)
 offset_lists = st.none() | st.lists(st.integers(-5, 6_000), max_size=6).map(tuple)

@@ -10,7 +10,7 @@ import pytest
 
 from floeberg.api.attach import attach, detach
 from floeberg.api.catalog import Catalog, catalog
-from spark_session import CONNECT, KIND, spark_session
+from spark_runs.spark_session import CONNECT, KIND, spark_session
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

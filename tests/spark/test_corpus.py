@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import floeberg as fb
-from corpus_scripts import SCRIPTS, namespace_of, shown_row, steps
 from floeberg.errors import FloebergError
+from spark_runs.corpus_scripts import SCRIPTS, namespace_of, shown_row, steps
 
 CORE = {
     "branches", "ctas", "files_and_manifests", "filters_of_many_kinds", "joins_and_aliases", "orc_and_avro_rows", "rollback",

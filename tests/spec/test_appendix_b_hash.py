@@ -14,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spec import temporal
-from floeberg.spec.murmur3 import hash_bytes, hash_long, hash_value
-from floeberg.spec.transforms import BucketTransform
+from floeberg.spec.partitions.transforms import BucketTransform
 from floeberg.spec.types import (
     BINARY,
     BOOLEAN,
@@ -40,6 +38,8 @@ from floeberg.spec.types import (
     ListType,
     primitive_from_string,
 )
+from floeberg.spec.values import temporal
+from floeberg.spec.values.murmur3 import hash_bytes, hash_long, hash_value
 
 VECTORS = json.loads((Path(__file__).parents[1] / "golden" / "vectors" / "murmur3.json").read_text())
 

@@ -42,7 +42,7 @@ from floeberg.spec.types import (
     StructType,
     primitive_from_string,
 )
-from floeberg.spec.values import bound_from_point, from_bytes, point_from_bound, sort_key, to_bytes
+from floeberg.spec.values.single_value import bound_from_point, from_bytes, point_from_bound, sort_key, to_bytes
 
 CASES = json.loads((Path(__file__).parents[1] / "golden" / "vectors" / "single_value_binary.json").read_text())["cases"]
 ALIASES = {

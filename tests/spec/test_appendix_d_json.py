@@ -41,7 +41,7 @@ from floeberg.spec.types import (
     StructType,
     primitive_from_string,
 )
-from floeberg.spec.values import from_json, to_json
+from floeberg.spec.values.single_value import from_json, to_json
 
 VECTORS = json.loads((Path(__file__).parents[1] / "golden" / "vectors" / "single_value_json.json").read_text())
 LONGS = st.integers(-(2**63), 2**63 - 1)

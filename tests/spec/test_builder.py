@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floeberg.errors import FloebergError, InvalidInput, UnsupportedFeature
-from floeberg.spec import updates as u
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_json import parse_table_metadata, write_table_metadata
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.sorting import UNSORTED
-from floeberg.spec.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
-from floeberg.spec.transforms import IdentityTransform, UnknownTransform, VoidTransform
+from floeberg.spec.changes import updates as u
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.partitions.sort_orders import UNSORTED
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import IdentityTransform, UnknownTransform, VoidTransform
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from floeberg.spec.types import LONG, TIMESTAMP_NS, NestedField
 from strategies.metadata import NOW_MS, ORDER, SCHEMA, SPEC, UUID, committed, new_table, next_snapshot
 from strategies.metadata import updates as random_updates

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from floeberg.errors import CommitConflict, InvalidInput, SnapshotAlreadyExists, SnapshotNotFound
-from floeberg.spec import updates as u
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import RefType, SnapshotRef
+from floeberg.spec.changes import updates as u
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.refs import RefType, SnapshotRef
 from strategies.metadata import NOW_MS, committed, new_table, next_snapshot
 
 

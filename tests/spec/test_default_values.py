@@ -8,11 +8,11 @@ import pytest
 
 from floeberg.errors import InvalidInput
 from floeberg.spec import types as t
-from floeberg.spec.defaults import check_default, complete_struct, initial_value, retype, write_value
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_json import schema_from_json
-from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.evolution.schema_update import SchemaUpdate
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.schemas.schema_json import schema_from_json
 from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType
+from floeberg.spec.values.defaults import check_default, complete_struct, initial_value, retype, write_value
 
 POINT = StructType(
     (

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floeberg.spec.history import CLOCK_SKEW_TOLERANCE_MS, commit_time_ms
-from floeberg.spec.metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.metadata.table_metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.snapshots.history import CLOCK_SKEW_TOLERANCE_MS, commit_time_ms
 from strategies.metadata import NOW_MS, committed, new_table
 
 HOUR_MS = 3_600_000

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floeberg.spec.human import human_string, java_double, java_float
-from floeberg.spec.transforms import DAY, HOUR, MONTH, VOID, YEAR, BucketTransform, Transform
+from floeberg.spec.partitions.transforms import DAY, HOUR, MONTH, VOID, YEAR, BucketTransform, Transform
 from floeberg.spec.types import (
     BINARY,
     BOOLEAN,
@@ -31,6 +30,7 @@ from floeberg.spec.types import (
     FixedType,
     IcebergType,
 )
+from floeberg.spec.values.human import human_string, java_double, java_float
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from floeberg.errors import InvalidInput, MetadataCorrupt
 from floeberg.spec import types as t
-from floeberg.spec.identifier_fields import check_identifier_fields, identifier_field_names, identifier_problem
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_json import schema_from_json, schema_to_json
+from floeberg.spec.schemas.identifier_fields import check_identifier_fields, identifier_field_names, identifier_problem
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.schemas.schema_json import schema_from_json, schema_to_json
 from floeberg.spec.types import ListType, MapType, NestedField, StructType
 
 X = NestedField(20, "x", t.INT, required=True)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import FormatError, LimitExceeded, MetadataCorrupt
-from floeberg.spec.json_strict import check_depth, decode_object, decode_strict
-from floeberg.spec.limits import Limits
+from floeberg.spec.json.limits import Limits
+from floeberg.spec.json.strict import check_depth, decode_object, decode_strict
 
 _values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text(max_size=8),

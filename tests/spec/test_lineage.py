@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import CommitConflict, InvalidInput
-from floeberg.spec import updates as u
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.lineage import add_row_ids, assign_first_row_ids
-from floeberg.spec.metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.changes import updates as u
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.metadata.table_metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.snapshots.row_lineage import add_row_ids, assign_first_row_ids
 from strategies.metadata import NOW_MS, committed, new_table, next_snapshot
 
 

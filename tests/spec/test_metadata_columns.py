@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from floeberg.errors import InvalidInput
-from floeberg.spec import metadata_columns as m
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas import metadata_columns as m
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import INT, NestedField, StructType
 
 TABLE_OF_THE_SPECIFICATION = [

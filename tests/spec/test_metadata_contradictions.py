@@ -15,9 +15,9 @@ from floeberg.errors import (
     SnapshotNotFound,
     UnsupportedFeature,
 )
-from floeberg.spec.limits import Limits
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.json.limits import Limits
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata_json import parse_table_metadata, write_table_metadata
 from strategies.metadata import NOW_MS, document
 
 Document = dict[str, object]

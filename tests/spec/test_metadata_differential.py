@@ -9,10 +9,10 @@ import pytest
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from floeberg.spec import updates as u
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.changes import updates as u
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata_json import parse_table_metadata, write_table_metadata
 from strategies.metadata import ORDER, SPEC, committed, document, new_table
 
 GOLDEN = Path(__file__).parent.parent / "golden/metadata"

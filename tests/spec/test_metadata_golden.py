@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from floeberg.errors import FormatError, MetadataCorrupt, UnsupportedFeature
-from floeberg.spec.limits import LENIENT_LIMITS
-from floeberg.spec.metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.json.limits import LENIENT_LIMITS
+from floeberg.spec.metadata.table_metadata_json import parse_table_metadata, write_table_metadata
 
 HERE = Path(__file__).parent.parent / "golden" / "metadata"
 SHARED = Path(__file__).parents[3] / "shared" / "golden"

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floeberg.errors import FormatError
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_json import parse_table_metadata, write_table_metadata
-from floeberg.spec.requirements import requirement_from_json
-from floeberg.spec.updates_json import update_from_json
-from floeberg.spec.view_metadata import parse_view_metadata
+from floeberg.spec.changes.requirements import requirement_from_json
+from floeberg.spec.changes.updates_json import update_from_json
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.metadata.view_metadata import parse_view_metadata
 from strategies.metadata import document
 
 _json = st.recursive(

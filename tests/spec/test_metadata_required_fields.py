@@ -7,8 +7,8 @@ import json
 import pytest
 
 from floeberg.errors import MetadataCorrupt
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_json import parse_table_metadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata_json import parse_table_metadata
 from strategies.metadata import document
 
 R, O, N = "required", "optional", ""  # noqa: E741

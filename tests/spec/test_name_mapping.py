@@ -11,7 +11,8 @@ from hypothesis import given, settings
 
 from floeberg.errors import LimitExceeded, MetadataCorrupt
 from floeberg.spec import types as t
-from floeberg.spec.name_mapping import (
+from floeberg.spec.evolution.schema_update import SchemaUpdate
+from floeberg.spec.schemas.name_mapping import (
     MappedField,
     NameMapping,
     create_name_mapping,
@@ -20,8 +21,7 @@ from floeberg.spec.name_mapping import (
     update_name_mapping,
     write_name_mapping,
 )
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import ListType, MapType, NestedField, StructType
 from strategies.schemas import schemas
 

@@ -10,10 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.partition_update import PartitionSpecUpdate
-from floeberg.spec.partitioning import UNPARTITIONED, PartitionField, PartitionSpec, build_partition_spec
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import DAY, HOUR, IDENTITY, VOID, BucketTransform, TruncateTransform, UnknownTransform
+from floeberg.spec.evolution.partition_update import PartitionSpecUpdate
+from floeberg.spec.partitions.specs import UNPARTITIONED, PartitionField, PartitionSpec, build_partition_spec
+from floeberg.spec.partitions.transforms import (
+    DAY,
+    HOUR,
+    IDENTITY,
+    VOID,
+    BucketTransform,
+    TruncateTransform,
+    UnknownTransform,
+)
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import LONG, STRING, TIMESTAMP, NestedField
 
 SCHEMA = Schema(

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from floeberg.errors import MetadataCorrupt
-from floeberg.spec.documents import Documents
-from floeberg.spec.metadata import PARTITION_SPECS, TableMetadata
-from floeberg.spec.partition_union import unified_partition_type
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.transforms import parse_transform
-from golden_tables import open_golden
+from floeberg.spec.json.documents import Documents
+from floeberg.spec.metadata.partition_union import unified_partition_type
+from floeberg.spec.metadata.table_metadata import PARTITION_SPECS, TableMetadata
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import parse_transform
+from golden_collection.golden_tables import open_golden
 
 
 def of(*specs: PartitionSpec) -> TableMetadata:

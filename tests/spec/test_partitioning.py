@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput, MetadataCorrupt
-from floeberg.spec.partition_terms import PartitionTerm, parse_partition_term
-from floeberg.spec.partitioning import (
+from floeberg.spec.partitions.specs import (
     UNPARTITIONED,
     PartitionField,
     PartitionSpec,
@@ -21,8 +20,8 @@ from floeberg.spec.partitioning import (
     partition_spec_from_json,
     partition_spec_to_json,
 )
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import (
+from floeberg.spec.partitions.terms import PartitionTerm, parse_partition_term
+from floeberg.spec.partitions.transforms import (
     DAY,
     HOUR,
     IDENTITY,
@@ -35,6 +34,7 @@ from floeberg.spec.transforms import (
     UnknownTransform,
     parse_transform,
 )
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BINARY,
     DATE,

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import CommitConflict, InvalidInput, MetadataCorrupt
-from floeberg.spec import requirements as r
-from floeberg.spec import updates as u
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import RefType, SnapshotRef
-from floeberg.spec.schema import Schema
+from floeberg.spec.changes import requirements as r
+from floeberg.spec.changes import updates as u
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.refs import RefType, SnapshotRef
 from floeberg.spec.types import LONG, NestedField
 from strategies.metadata import NOW_MS, ORDER, SCHEMA, SPEC, UUID, committed, new_table, next_snapshot
 

@@ -6,11 +6,11 @@ import pytest
 
 from floeberg.errors import InvalidInput
 from floeberg.spec import types as t
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.schema import MAX_COLUMN_FIELD_ID, Schema
-from floeberg.spec.schema_draft import PartitionSource
-from floeberg.spec.schema_update import SchemaUpdate, partition_sources
-from floeberg.spec.transforms import parse_transform
+from floeberg.spec.evolution.schema_draft import PartitionSource
+from floeberg.spec.evolution.schema_update import SchemaUpdate, partition_sources
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import parse_transform
+from floeberg.spec.schemas.schema import MAX_COLUMN_FIELD_ID, Schema
 from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType
 
 KEY = StructType((NestedField(20, "street", t.STRING, required=True), NestedField(21, "zip", t.INT, required=True)))

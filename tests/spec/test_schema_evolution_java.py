@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from floeberg.spec import types as t
-from floeberg.spec.schema_json import schema_from_json, schema_to_json
-from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.evolution.schema_update import SchemaUpdate
+from floeberg.spec.schemas.schema_json import schema_from_json, schema_to_json
 from floeberg.spec.types import MapType, NestedField, StructType
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "schema" / "java_update_schema"

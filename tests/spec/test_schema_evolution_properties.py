@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.promotion import can_promote
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_json import schema_from_json, schema_to_json
-from floeberg.spec.schema_rules import check_schema
-from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.evolution.schema_update import SchemaUpdate
+from floeberg.spec.schemas.rules import check_schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.schemas.schema_json import schema_from_json, schema_to_json
 from floeberg.spec.types import UNSET, StructType
+from floeberg.spec.values.promotion import can_promote
 from strategies.schemas import V3_PRIMITIVES, data_types, names, schemas, values
 
 

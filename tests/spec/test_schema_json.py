@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 from floeberg.errors import InvalidInput, LimitExceeded, MetadataCorrupt
 from floeberg.spec import types as t
-from floeberg.spec.schema import MAX_COLUMN_FIELD_ID, MAX_SCHEMA_DEPTH, Schema
-from floeberg.spec.schema_json import schema_from_json, schema_to_json, type_from_json, type_to_json
-from floeberg.spec.schema_projection import IdCounter, assign_fresh_type_ids
+from floeberg.spec.schemas.projection import IdCounter, assign_fresh_type_ids
+from floeberg.spec.schemas.schema import MAX_COLUMN_FIELD_ID, MAX_SCHEMA_DEPTH, Schema
+from floeberg.spec.schemas.schema_json import schema_from_json, schema_to_json, type_from_json, type_to_json
 from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType
 from strategies.schemas import data_types, schemas
 

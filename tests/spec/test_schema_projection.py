@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput
 from floeberg.spec import types as t
-from floeberg.spec.schema import MAX_COLUMN_FIELD_ID, Schema
-from floeberg.spec.schema_projection import (
+from floeberg.spec.schemas.projection import (
     assign_fresh_ids,
     prune_columns,
     reassign_ids,
     refresh_ids,
     select,
 )
+from floeberg.spec.schemas.schema import MAX_COLUMN_FIELD_ID, Schema
 from floeberg.spec.types import ListType, MapType, NestedField, StructType
 from strategies.schemas import schemas
 
@@ -96,7 +96,7 @@ def test_fresh_ids_of_a_deep_branch_come_before_those_of_the_next_branch():
 
 
 def _numbered(*fields: NestedField) -> tuple[NestedField, ...]:
-    from floeberg.spec.schema_projection import IdCounter, assign_fresh_type_ids
+    from floeberg.spec.schemas.projection import IdCounter, assign_fresh_type_ids
 
     struct = assign_fresh_type_ids(StructType(fields), IdCounter(50).next_id)
     assert isinstance(struct, StructType)

@@ -17,14 +17,14 @@ from pyiceberg.types import StringType
 
 from floeberg.errors import InvalidInput
 from floeberg.spec import types as t
-from floeberg.spec.metadata_columns import is_metadata_column
-from floeberg.spec.name_mapping import create_name_mapping, write_name_mapping
-from floeberg.spec.promotion import can_promote
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_json import schema_from_json, schema_to_json
-from floeberg.spec.schema_projection import assign_fresh_ids, prune_columns
-from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.evolution.schema_update import SchemaUpdate
+from floeberg.spec.schemas.metadata_columns import is_metadata_column
+from floeberg.spec.schemas.name_mapping import create_name_mapping, write_name_mapping
+from floeberg.spec.schemas.projection import assign_fresh_ids, prune_columns
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.schemas.schema_json import schema_from_json, schema_to_json
 from floeberg.spec.types import IcebergType, NestedField, NestedType
+from floeberg.spec.values.promotion import can_promote
 from strategies.schemas import V2_PRIMITIVES, schemas
 
 # PyIceberg 0.12 has no variant, geography with algorithm in this form, nor a reader for them: the shared ground is v2.

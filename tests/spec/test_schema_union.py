@@ -7,8 +7,8 @@ from hypothesis import given, settings
 
 from floeberg.errors import InvalidInput
 from floeberg.spec import types as t
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.evolution.schema_update import SchemaUpdate
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType
 from strategies.schemas import V2_PRIMITIVES, schemas
 

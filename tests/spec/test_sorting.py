@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput, MetadataCorrupt
-from floeberg.spec.schema import Schema
-from floeberg.spec.sorting import (
+from floeberg.spec.partitions.sort_orders import (
     UNSORTED,
     NullOrder,
     SortDirection,
@@ -22,7 +21,15 @@ from floeberg.spec.sorting import (
     sort_order_from_json,
     sort_order_to_json,
 )
-from floeberg.spec.transforms import DAY, HOUR, IDENTITY, BucketTransform, TruncateTransform, UnknownTransform
+from floeberg.spec.partitions.transforms import (
+    DAY,
+    HOUR,
+    IDENTITY,
+    BucketTransform,
+    TruncateTransform,
+    UnknownTransform,
+)
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DOUBLE, LONG, STRING, TIMESTAMP, ListType, NestedField
 
 SCHEMA = Schema(

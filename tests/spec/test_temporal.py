@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spec import temporal
+from floeberg.spec.values import temporal
 
 EPOCH = dt.datetime(1970, 1, 1)
 

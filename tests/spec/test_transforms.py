@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spec.transforms import (
+from floeberg.spec.partitions.transforms import (
     DAY,
     HOUR,
     IDENTITY,

@@ -6,7 +6,7 @@ import pytest
 
 from floeberg.errors import InvalidInput
 from floeberg.spec import types as t
-from floeberg.spec.promotion import can_promote, changes_partition_values, promote_value, refusal
+from floeberg.spec.values.promotion import can_promote, changes_partition_values, promote_value, refusal
 from strategies.schemas import V3_PRIMITIVES
 
 ALLOWED_ALWAYS = {(t.INT, t.LONG), (t.FLOAT, t.DOUBLE)}

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 
 from floeberg.errors import InvalidInput, MetadataCorrupt
-from floeberg.spec import updates as u
-from floeberg.spec.refs import RefType, SnapshotRef, ref_from_json, ref_to_json
-from floeberg.spec.snapshots import snapshot_from_json, snapshot_to_json
-from floeberg.spec.statistics import (
+from floeberg.spec.changes import updates as u
+from floeberg.spec.changes.updates_json import parse_update, update_from_json, update_to_json, updates_to_json
+from floeberg.spec.metadata.view_versions import ViewVersion, view_version_from_json, view_version_to_json
+from floeberg.spec.snapshots.refs import RefType, SnapshotRef, ref_from_json, ref_to_json
+from floeberg.spec.snapshots.snapshot import snapshot_from_json, snapshot_to_json
+from floeberg.spec.snapshots.statistics import (
     EncryptedKey,
     PartitionStatisticsFile,
     StatisticsFile,
@@ -24,8 +26,6 @@ from floeberg.spec.statistics import (
     statistics_file_from_json,
     statistics_file_to_json,
 )
-from floeberg.spec.updates_json import parse_update, update_from_json, update_to_json, updates_to_json
-from floeberg.spec.view_versions import ViewVersion, view_version_from_json, view_version_to_json
 from strategies.metadata import (
     ORDER,
     SCHEMA,

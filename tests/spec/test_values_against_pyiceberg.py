@@ -25,11 +25,9 @@ from pyiceberg import transforms as oracle
 from pyiceberg.partitioning import PartitionSpec as OracleSpec
 from pyiceberg.table.sorting import SortOrder as OracleOrder
 
-from floeberg.spec.human import human_string
-from floeberg.spec.partitioning import escape, partition_spec_from_json, partition_spec_to_json
-from floeberg.spec.physical import decimal_from_unscaled
-from floeberg.spec.sorting import sort_order_from_json, sort_order_to_json
-from floeberg.spec.transforms import Transform, parse_transform
+from floeberg.spec.partitions.sort_orders import sort_order_from_json, sort_order_to_json
+from floeberg.spec.partitions.specs import escape, partition_spec_from_json, partition_spec_to_json
+from floeberg.spec.partitions.transforms import Transform, parse_transform
 from floeberg.spec.types import (
     BINARY,
     BOOLEAN,
@@ -49,7 +47,9 @@ from floeberg.spec.types import (
     FixedType,
     IcebergType,
 )
-from floeberg.spec.values import from_bytes, to_bytes, to_json
+from floeberg.spec.values.human import human_string
+from floeberg.spec.values.physical import decimal_from_unscaled
+from floeberg.spec.values.single_value import from_bytes, to_bytes, to_json
 
 YEAR_1_US, YEAR_10000_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 IN_CALENDAR = st.integers(YEAR_1_US, YEAR_10000_US - 1)

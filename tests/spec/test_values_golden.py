@@ -14,11 +14,11 @@ import fastavro
 import pytest
 
 from floeberg.errors import FloebergError
-from floeberg.spec.partitioning import partition_fields_from_json, partition_spec_from_json, partition_spec_to_json
-from floeberg.spec.schema_json import schema_from_json
-from floeberg.spec.sorting import sort_order_from_json, sort_order_to_json
+from floeberg.spec.partitions.sort_orders import sort_order_from_json, sort_order_to_json
+from floeberg.spec.partitions.specs import partition_fields_from_json, partition_spec_from_json, partition_spec_to_json
+from floeberg.spec.schemas.schema_json import schema_from_json
 from floeberg.spec.types import UUID, IcebergType
-from floeberg.spec.values import from_bytes, to_bytes
+from floeberg.spec.values.single_value import from_bytes, to_bytes
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden"
 EPOCH = dt.datetime(1970, 1, 1)

@@ -17,14 +17,12 @@ from floeberg.errors import (
     MetadataCorrupt,
     UnsupportedFeature,
 )
-from floeberg.spec import updates as u
-from floeberg.spec.limits import Limits
-from floeberg.spec.requirements import AssertTableUuid, AssertViewUuid
-from floeberg.spec.schema import Schema
-from floeberg.spec.types import LONG, NestedField
-from floeberg.spec.view_builder import apply_view_updates, create_view_updates
-from floeberg.spec.view_metadata import ViewMetadata, parse_view_metadata, write_view_metadata
-from floeberg.spec.view_versions import (
+from floeberg.spec.changes import updates as u
+from floeberg.spec.changes.requirements import AssertTableUuid, AssertViewUuid
+from floeberg.spec.changes.view_builder import apply_view_updates, create_view_updates
+from floeberg.spec.json.limits import Limits
+from floeberg.spec.metadata.view_metadata import ViewMetadata, parse_view_metadata, write_view_metadata
+from floeberg.spec.metadata.view_versions import (
     ViewRepresentation,
     ViewVersion,
     representation_from_json,
@@ -33,6 +31,8 @@ from floeberg.spec.view_versions import (
     view_log_entry_to_json,
     view_version_from_json,
 )
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.types import LONG, NestedField
 from strategies.metadata import NOW_MS, SCHEMA, UUID
 
 GOLDEN = Path(__file__).parent.parent / "golden/metadata"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.wkt import wkb_from_wkt, wkt_from_wkb
+from floeberg.spec.values.wkt import wkb_from_wkt, wkt_from_wkb
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from s3_server import S3Server, running_s3_server
+from servers.s3_server import S3Server, running_s3_server
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,17 @@ import math
 from hypothesis import strategies as st
 from msgspec import structs
 
-from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, FileFormat, ManifestContent, ManifestEntry
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import parse_transform
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import parse_transform
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+)
 from floeberg.spec.types import (
     BINARY,
     BOOLEAN,

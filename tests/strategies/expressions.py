@@ -28,8 +28,8 @@ from floeberg.expr.nodes import (
     and_,
     or_,
 )
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import Transform, parse_transform
+from floeberg.spec.partitions.transforms import Transform, parse_transform
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BINARY,
     BOOLEAN,

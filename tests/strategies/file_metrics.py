@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.transforms import parse_transform
-from floeberg.spec.values import to_bytes
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import parse_transform
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
+from floeberg.spec.values.single_value import to_bytes
 from strategies.expressions import COLUMN_IDS, COLUMNS, POOLS, TRANSFORMS
 
 FILES = 40

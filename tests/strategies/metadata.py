@@ -6,18 +6,18 @@ import copy
 
 from hypothesis import strategies as st
 
-from floeberg.spec import updates as u
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.refs import RefType, SnapshotRef
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.sorting import NullOrder, SortDirection, SortField, SortOrder
-from floeberg.spec.statistics import BlobMetadata, EncryptedKey, PartitionStatisticsFile, StatisticsFile
-from floeberg.spec.transforms import BucketTransform, IdentityTransform
+from floeberg.spec.changes import updates as u
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.view_versions import ViewRepresentation, ViewVersion
+from floeberg.spec.partitions.sort_orders import NullOrder, SortDirection, SortField, SortOrder
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import BucketTransform, IdentityTransform
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.refs import RefType, SnapshotRef
+from floeberg.spec.snapshots.snapshot import Snapshot
+from floeberg.spec.snapshots.statistics import BlobMetadata, EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from floeberg.spec.types import LONG, STRING, NestedField
-from floeberg.spec.view_versions import ViewRepresentation, ViewVersion
 
 UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
 SCHEMA = Schema(NestedField(1, "id", LONG, required=True), NestedField(2, "data", STRING))

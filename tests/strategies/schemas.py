@@ -8,8 +8,8 @@ from decimal import Decimal
 from hypothesis import strategies as st
 
 from floeberg.spec import types as t
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_projection import assign_fresh_ids
+from floeberg.spec.schemas.projection import assign_fresh_ids
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import UNSET, IcebergType, ListType, MapType, NestedField, StructType
 
 V2_PRIMITIVES = (
@@ -89,7 +89,7 @@ def schemas(primitives=V3_PRIMITIVES, *, defaults: bool = False, max_size: int =
 
 
 def with_fresh_ids(fields: tuple[NestedField, ...]) -> Schema:
-    from floeberg.spec.schema_projection import IdCounter, assign_fresh_type_ids
+    from floeberg.spec.schemas.projection import IdCounter, assign_fresh_type_ids
 
     struct = assign_fresh_type_ids(StructType(fields), IdCounter(0).next_id)
     assert isinstance(struct, StructType)

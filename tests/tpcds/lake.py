@@ -10,14 +10,14 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from duckdb_reader import load_extension
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
-from floeberg.arrow.write import RollingWriter
+from floeberg.arrow.write.data_files import RollingWriter
 from floeberg.commit.row_delta import RowDelta
-from floeberg.spec.data_file import FileContent
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import FileContent
+from peers.duckdb_reader import load_extension
 
 FACTS: Final = {
     "store_sales": ("ss_sold_date_sk", 180),

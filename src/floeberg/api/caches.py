@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from floeberg.arrow.delete_cache import DeleteCache
+from floeberg.arrow.scan.delete_cache import DeleteCache
 from floeberg.scan.frame_cache import FrameCache
 
 

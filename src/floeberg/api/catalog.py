@@ -21,7 +21,7 @@ from floeberg.catalogs.static import open_static
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound, ViewAlreadyExists
-from floeberg.spec.limits import DEFAULT_LIMITS, LENIENT_LIMITS
+from floeberg.spec.json.limits import DEFAULT_LIMITS, LENIENT_LIMITS
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import StoreRegistry
 from floeberg.storage.secret import Secret

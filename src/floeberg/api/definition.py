@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from floeberg.arrow.types import iceberg_schema
+from floeberg.arrow.columns.types import iceberg_schema
 from floeberg.errors import InvalidInput
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.ddl.types import schema_from_ddl
 
 AnySchema: TypeAlias = "Schema | pa.Schema | str"

@@ -8,15 +8,15 @@ from functools import cached_property
 import pyarrow as pa
 
 from floeberg.api.scan import RowStream, ScanOptions, ScanSource, Where, checked_limit, to_expression
-from floeberg.arrow.changelog import changelog_schema, read_changes
-from floeberg.arrow.scan import read_tasks
+from floeberg.arrow.scan.changelog import changelog_schema, read_changes
+from floeberg.arrow.scan.execute import read_tasks
 from floeberg.errors import InvalidInput
 from floeberg.scan.changelog import ChangelogPlan, plan_changelog
 from floeberg.scan.incremental import plan_appends
 from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.spec.metadata_columns import is_metadata_column
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.metadata_columns import is_metadata_column
+from floeberg.spec.schemas.schema import Schema
 
 
 class AppendScan(RowStream):

@@ -15,7 +15,7 @@ from floeberg.inspect.logs import history_table, metadata_log_entries_table, ref
 from floeberg.inspect.manifests import manifests_table
 from floeberg.inspect.partitions import partitions_table
 from floeberg.inspect.source import Source
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 STREAMED: Final = (
     "entries", "files", "data_files", "delete_files", "position_deletes", *OVER_ALL,

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from floeberg.api.scan import Where
 from floeberg.api.writing import Assigned, Change, Planned
-from floeberg.spec.refs import MAIN_BRANCH
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 MakeChange: TypeAlias = Callable[[Change], Planned]
 

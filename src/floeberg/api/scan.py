@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from floeberg.api.caches import Caches
 from floeberg.api.moments import to_milliseconds
-from floeberg.arrow.open_file import ReadOptions
-from floeberg.arrow.read_ahead import DEFAULT_THREADS
-from floeberg.arrow.read_parquet import DEFAULT_BATCH_ROWS
-from floeberg.arrow.scan import TableReader, read_tasks, table_reader
+from floeberg.arrow.formats.open_file import ReadOptions
+from floeberg.arrow.formats.read_parquet import DEFAULT_BATCH_ROWS
+from floeberg.arrow.scan.execute import TableReader, read_tasks, table_reader
+from floeberg.arrow.scan.read_ahead import DEFAULT_THREADS
 from floeberg.commit.pointer import TablePointer
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression
@@ -26,9 +26,9 @@ from floeberg.scan.plan import plan_files
 from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.sql.conditions.filters import parse_where
 
 Where = str | Expression | None

@@ -18,11 +18,11 @@ from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TableState
 from floeberg.errors import AlreadyExists, FloebergError, FormatError, InvalidInput, NotFound, ValidationConflict
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.sorting import SortOrder
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.sort_orders import SortOrder
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
 
 _NOTHING_DONE: Final = (AlreadyExists, NotFound, InvalidInput, FormatError)
 """Errors that a commit raises before it swaps anything, or when another was quicker."""

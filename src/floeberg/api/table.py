@@ -23,12 +23,12 @@ from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.errors import FloebergError
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.refs import SnapshotRef
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.sorting import SortOrder
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.sort_orders import SortOrder
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.refs import SnapshotRef
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,8 +19,8 @@ from floeberg.commit.staging import preview
 from floeberg.commit.table_changes import DEFINITION_CHANGES
 from floeberg.commit.written_under import WrittenUnder
 from floeberg.errors import FloebergError, InvalidInput
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 
 class TransactionTable(Protocol):

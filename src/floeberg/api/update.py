@@ -27,12 +27,12 @@ from floeberg.commit.table_changes import (
     schema_update_of,
 )
 from floeberg.errors import InvalidInput
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_update import PartitionSpecUpdate
-from floeberg.spec.refs import MAIN_BRANCH, RefType
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_update import ColumnPath, SchemaUpdate
-from floeberg.spec.sorting import build_sort_order
+from floeberg.spec.evolution.partition_update import PartitionSpecUpdate
+from floeberg.spec.evolution.schema_update import ColumnPath, SchemaUpdate
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.sort_orders import build_sort_order
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.refs import MAIN_BRANCH, RefType
 from floeberg.spec.types import UNSET, IcebergType
 from floeberg.sql.ddl.types import type_from_ddl
 

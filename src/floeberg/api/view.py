@@ -13,9 +13,9 @@ from floeberg.catalogs.view_changes import (
     replace_view,
     view_query,
 )
-from floeberg.spec.schema import Schema
-from floeberg.spec.view_metadata import ViewMetadata
-from floeberg.spec.view_versions import ViewVersion
+from floeberg.spec.metadata.view_metadata import ViewMetadata
+from floeberg.spec.metadata.view_versions import ViewVersion
+from floeberg.spec.schemas.schema import Schema
 
 __all__ = ["View", "ViewDefinition"]
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from floeberg.api.scan import ScanOptions, ScanSource, Where, to_expression
-from floeberg.arrow.assign import assigner
-from floeberg.arrow.filter import referenced_ids
-from floeberg.arrow.row_level import Assignments, FoundRows, RowLevelEngine
-from floeberg.arrow.scan import TableReader
-from floeberg.arrow.table_writer import TableWriter, to_arrow
-from floeberg.arrow.upsert import Upsert
+from floeberg.arrow.changes.assignments import assigner
+from floeberg.arrow.changes.row_level import Assignments, FoundRows, RowLevelEngine
+from floeberg.arrow.changes.upsert import Upsert
+from floeberg.arrow.columns.filter import referenced_ids
+from floeberg.arrow.scan.execute import TableReader
+from floeberg.arrow.write.table_writer import TableWriter, to_arrow
 from floeberg.commit.append import Append
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Operation, Target
@@ -26,8 +26,8 @@ from floeberg.row_changes.row_change import row_change
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import choose_snapshot
-from floeberg.spec.refs import MAIN_BRANCH
-from floeberg.spec.schema_projection import prune_columns
+from floeberg.spec.schemas.projection import prune_columns
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 Assigned = Mapping[str, Any]
 

@@ -10,8 +10,8 @@ from floeberg.catalogs.identifiers import Identifier, Namespace, quote
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import Effects
 from floeberg.errors import UnsupportedFeature
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.view_metadata import ViewMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.view_metadata import ViewMetadata
 from floeberg.storage.registry import Stores
 
 

@@ -30,8 +30,8 @@ from floeberg.errors import (
     ViewNotFound,
 )
 from floeberg.files.metadata_file import GZIP_MAGIC, encode_metadata_file
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.view_metadata import ViewMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.view_metadata import ViewMetadata
 from floeberg.storage.location import child, join, parse
 from floeberg.storage.registry import Stores
 

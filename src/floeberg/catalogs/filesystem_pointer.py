@@ -49,8 +49,8 @@ from floeberg.errors import (
     WriteRefused,
 )
 from floeberg.files.metadata_file import PLAIN_SUFFIX
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.storage.location import join, parse
 from floeberg.storage.registry import Stores
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from floeberg.effects.protocols import Store
 from floeberg.errors import FloebergError, StorageError, TableNotFound
 from floeberg.files.metadata_file import codec_of_name, decode_metadata_file, encode_metadata_file, suffix_of
-from floeberg.spec.limits import DEFAULT_LIMITS, Limits
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_json import parse_table_metadata, write_table_metadata
-from floeberg.spec.view_metadata import ViewMetadata, parse_view_metadata, write_view_metadata
+from floeberg.spec.json.limits import DEFAULT_LIMITS, Limits
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.metadata.view_metadata import ViewMetadata, parse_view_metadata, write_view_metadata
 from floeberg.storage.guard import Roots
 from floeberg.storage.registry import Stores
 

@@ -11,14 +11,14 @@ from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.replace_table import ReplaceTable
 from floeberg.effects.protocols import Effects
 from floeberg.errors import InvalidInput, NamespaceNotFound
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partitioning import build_partition_spec
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_projection import assign_fresh_ids
-from floeberg.spec.sorting import build_sort_order
-from floeberg.spec.table_properties import FORMAT_VERSION
-from floeberg.spec.updates import create_table_updates, parse_format_version
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.changes.updates import create_table_updates, parse_format_version
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_properties import FORMAT_VERSION
+from floeberg.spec.partitions.sort_orders import build_sort_order
+from floeberg.spec.partitions.specs import build_partition_spec
+from floeberg.spec.schemas.projection import assign_fresh_ids
+from floeberg.spec.schemas.schema import Schema
 
 DEFAULT_FORMAT_VERSION: Final = 2
 

@@ -28,8 +28,8 @@ from floeberg.errors import (
     Unavailable,
     ViewAlreadyExists,
 )
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.view_metadata import ViewMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.view_metadata import ViewMetadata
 from floeberg.storage.location import check_segment, join, parse_from_user
 from floeberg.storage.registry import Stores
 

@@ -20,7 +20,7 @@ from floeberg.errors import (
     ViewNotFound,
     WriteRefused,
 )
-from floeberg.spec.view_metadata import ViewMetadata
+from floeberg.spec.metadata.view_metadata import ViewMetadata
 from floeberg.storage.guard import Roots
 from floeberg.storage.registry import Stores
 

@@ -33,7 +33,7 @@ from floeberg.errors import (
     Unavailable,
     WriteRefused,
 )
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.storage.registry import Stores
 
 _NUMBERED: Final = re.compile(r"([0-9]{1,18})-[0-9a-fA-F-]{36}\.")

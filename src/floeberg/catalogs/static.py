@@ -13,8 +13,8 @@ from floeberg.commit.pointer import TableState
 from floeberg.effects.protocols import Capabilities, Effects, FileInfo, Store
 from floeberg.errors import InvalidInput, TableNotFound, UnsupportedFeature
 from floeberg.files.metadata_file import codec_of_name
-from floeberg.spec.limits import DEFAULT_LIMITS, Limits
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.json.limits import DEFAULT_LIMITS, Limits
+from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.storage.input_file import local_path
 from floeberg.storage.location import join
 from floeberg.storage.registry import Stores

@@ -7,7 +7,7 @@ from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import Effects, Store
 from floeberg.errors import AlreadyExists, NotFound, ValidationConflict
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.storage.registry import Stores
 
 

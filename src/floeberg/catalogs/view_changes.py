@@ -10,9 +10,7 @@ from floeberg.catalogs.base import CatalogBackend, LoadedView, shown_name
 from floeberg.catalogs.identifiers import Namespace
 from floeberg.effects.protocols import Effects
 from floeberg.errors import CommitConflict, InvalidInput, ViewNotFound
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_projection import assign_fresh_ids
-from floeberg.spec.updates import (
+from floeberg.spec.changes.updates import (
     LAST_ADDED,
     AddSchema,
     AddViewVersion,
@@ -21,9 +19,11 @@ from floeberg.spec.updates import (
     SetCurrentViewVersion,
     SetProperties,
 )
-from floeberg.spec.view_builder import apply_view_updates, create_view_updates
-from floeberg.spec.view_metadata import ViewMetadata
-from floeberg.spec.view_versions import ViewRepresentation, ViewVersion
+from floeberg.spec.changes.view_builder import apply_view_updates, create_view_updates
+from floeberg.spec.metadata.view_metadata import ViewMetadata
+from floeberg.spec.metadata.view_versions import ViewRepresentation, ViewVersion
+from floeberg.spec.schemas.projection import assign_fresh_ids
+from floeberg.spec.schemas.schema import Schema
 
 DEFAULT_DIALECT: Final = "spark"
 ENGINE: Final = {"engine-name": "floeberg"}

@@ -9,8 +9,8 @@ from floeberg.cli.options import TableArgument, with_shared_options
 from floeberg.cli.output import Printer
 from floeberg.cli.schema import column_rows, field_json
 from floeberg.cli.target import Target
-from floeberg.spec.data_file import FileContent
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.snapshots.manifest_entry import FileContent
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.storage.secret import redact_options
 
 _TOTALS = {

@@ -13,8 +13,8 @@ from floeberg.cli.target import Target
 from floeberg.errors import InvalidInput, SnapshotNotFound
 from floeberg.inspect.diff import KINDS, SnapshotDiff, snapshot_diff
 from floeberg.inspect.source import Source
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 _WHAT = "a snapshot id, a branch or tag, `current`, `parent` (of the other one) or `empty`"
 OldArgument = Annotated[str, typer.Argument(metavar="FROM", help=f"{_WHAT[0].upper()}{_WHAT[1:]}.")]

@@ -7,7 +7,7 @@ import json
 from floeberg.cli.options import TableArgument, with_shared_options
 from floeberg.cli.output import Printer
 from floeberg.cli.target import Target
-from floeberg.spec.metadata_json import write_table_metadata
+from floeberg.spec.metadata.table_metadata_json import write_table_metadata
 from floeberg.storage.secret import redact_options
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from floeberg.cli.output import human
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spec.temporal import format_timestamp
+from floeberg.spec.values.temporal import format_timestamp
 
 
 def row_dicts(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

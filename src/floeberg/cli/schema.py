@@ -10,8 +10,8 @@ from floeberg.cli.options import TableArgument, with_shared_options
 from floeberg.cli.output import Printer
 from floeberg.cli.target import Target
 from floeberg.errors import InvalidInput
-from floeberg.spec.schema import Schema, walk_fields
-from floeberg.spec.schema_json import schema_to_json
+from floeberg.spec.schemas.schema import Schema, walk_fields
+from floeberg.spec.schemas.schema_json import schema_to_json
 from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType
 
 IdOption = Annotated[int | None, typer.Option("--id", metavar="ID", help="The schema of this id, not the current one.")]

@@ -8,8 +8,8 @@ from floeberg.cli.describe import moment
 from floeberg.cli.options import LimitOption, TableArgument, with_shared_options
 from floeberg.cli.output import Printer
 from floeberg.cli.target import Target
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.storage.secret import redact_options
 
 _CHANGES = (

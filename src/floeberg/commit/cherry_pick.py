@@ -15,10 +15,10 @@ from floeberg.commit.replace_partitions import REPLACE_PARTITIONS
 from floeberg.commit.validations import data_files_exist, no_added_data_files, no_added_delete_files
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import SnapshotNotFound, ValidationConflict
-from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.updates import MetadataUpdate
+from floeberg.spec.changes.updates import MetadataUpdate
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestContent
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 WAP_ID = "wap.id"
 PUBLISHED_WAP_ID = "published-wap-id"

@@ -11,10 +11,10 @@ from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.retry import Attempt, commit_with_retries
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import FloebergError
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.updates import AddSnapshot, MetadataUpdate
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.changes.updates import AddSnapshot, MetadataUpdate
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

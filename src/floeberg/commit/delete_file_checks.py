@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from floeberg.commit.partitions import PartitionSet, partition_key
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, ValidationConflict
-from floeberg.spec.data_file import DataFile, FileContent, ManifestContent, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, ManifestContent, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 
 def delete_files_fit_version(files: Iterable[DataFile], format_version: int, *, identifier: str) -> None:

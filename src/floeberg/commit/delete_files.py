@@ -15,9 +15,9 @@ from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.validations import data_files_exist, no_added_data_files
 from floeberg.commit.workspace import Workspace
 from floeberg.expr.nodes import Expression
-from floeberg.spec.data_file import DataFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import MetadataUpdate
+from floeberg.spec.changes.updates import MetadataUpdate
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from floeberg.commit.partitions import PartitionSet
-from floeberg.spec.data_file import DataFile, FileContent
-from floeberg.spec.metadata_columns import DELETE_FILE_PATH
+from floeberg.spec.schemas.metadata_columns import DELETE_FILE_PATH
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from floeberg.commit.partitions import PartitionSet
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.expr.nodes import Expression
-from floeberg.spec.data_file import DataFile, FileContent, ManifestEntry, ManifestFile
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, ManifestEntry, ManifestFile
 
 FileIdentity = tuple[str, int | None]
 SHOWN_FILES = 5

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import ValidationConflict
-from floeberg.spec.data_file import EntryStatus, ManifestContent, ManifestEntry
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, ManifestContent, ManifestEntry
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 APPEND = "append"
 OVERWRITE = "overwrite"

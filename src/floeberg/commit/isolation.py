@@ -8,7 +8,7 @@ from enum import StrEnum
 from floeberg.commit.history import ConcurrentChanges, concurrent_changes
 from floeberg.commit.workspace import Workspace
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
 
 
 class IsolationLevel(StrEnum):

@@ -11,9 +11,9 @@ from floeberg.commit.merging import MergePolicy
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
 from floeberg.files.manifest import write_manifest
-from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_types import partition_type_of
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 
 _SAMPLE: Final = 500
 """Entries written to learn how many make a manifest of the target size."""

@@ -14,8 +14,8 @@ from floeberg.expr.metrics_eval import may_contain_match, must_all_match
 from floeberg.expr.nodes import Expression
 from floeberg.expr.projection import inclusive_projection
 from floeberg.expr.residual import Residuals
-from floeberg.spec.data_file import DataFile, FileContent, ManifestFile
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, ManifestFile
 
 V = TypeVar("V")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from floeberg.spec.data_file import ManifestFile
-from floeberg.spec.table_properties import integer_property
+from floeberg.spec.metadata.table_properties import integer_property
+from floeberg.spec.snapshots.manifest_entry import ManifestFile
 
 Join = Callable[[Sequence[ManifestFile]], ManifestFile]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from floeberg.commit.workspace import Workspace
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import MAIN_BRANCH
-from floeberg.spec.updates import MetadataUpdate
+from floeberg.spec.changes.updates import MetadataUpdate
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 COMMIT_KEY: Final = "floeberg.commit-key"
 """The summary key under which a snapshot keeps its idempotency key."""

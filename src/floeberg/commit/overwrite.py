@@ -24,9 +24,9 @@ from floeberg.commit.validations import (
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import Expression
-from floeberg.spec.data_file import DataFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import MetadataUpdate
+from floeberg.spec.changes.updates import MetadataUpdate
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from floeberg.errors import MetadataCorrupt
-from floeberg.spec.data_file import DataFile, FieldSummary, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_types import partition_type_of
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile, FieldSummary, ManifestFile
 from floeberg.spec.types import IcebergType
-from floeberg.spec.values import from_bytes, sort_key
+from floeberg.spec.values.single_value import from_bytes, sort_key
 
 PartitionKey = tuple[int, tuple[object, ...]]
 """(spec id, partition tuple); every NaN in it is one, and zeros of both signs are two."""

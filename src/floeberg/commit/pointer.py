@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from floeberg.effects.protocols import Effects, Store
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.storage.registry import Stores
 
 

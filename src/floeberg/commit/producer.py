@@ -15,11 +15,11 @@ from floeberg.commit.operation import COMMIT_KEY, Target
 from floeberg.commit.summary import SummaryBuilder
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, RefNotFound
-from floeberg.spec.data_file import DataFile, FileContent, ManifestContent, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import MAIN_BRANCH, SnapshotRef
-from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.updates import AddSnapshot, MetadataUpdate, SetSnapshotRef
+from floeberg.spec.changes.updates import AddSnapshot, MetadataUpdate, SetSnapshotRef
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, ManifestContent, ManifestFile
+from floeberg.spec.snapshots.refs import MAIN_BRANCH, SnapshotRef
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from floeberg.commit.operation import Target
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, RefAlreadyExists, RefNotFound, SnapshotNotFound, ValidationConflict
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import MAIN_BRANCH, RefType, SnapshotRef
-from floeberg.spec.updates import AddSnapshot, MetadataUpdate, RemoveSnapshotRef, SetSnapshotRef
+from floeberg.spec.changes.updates import AddSnapshot, MetadataUpdate, RemoveSnapshotRef, SetSnapshotRef
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.refs import MAIN_BRANCH, RefType, SnapshotRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

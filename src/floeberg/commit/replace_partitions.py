@@ -21,9 +21,9 @@ from floeberg.commit.validations import (
 )
 from floeberg.commit.workspace import Workspace
 from floeberg.expr.nodes import TRUE
-from floeberg.spec.data_file import DataFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import MetadataUpdate
+from floeberg.spec.changes.updates import MetadataUpdate
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 REPLACE_PARTITIONS: Final = "replace-partitions"
 

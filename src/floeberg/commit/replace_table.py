@@ -7,16 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from floeberg.commit.operation import Named
 from floeberg.errors import ValidationConflict
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partitioning import PartitionField, PartitionSpec, build_partition_spec
-from floeberg.spec.promotion import can_promote
-from floeberg.spec.refs import MAIN_BRANCH
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_projection import IdCounter, map_ids
-from floeberg.spec.sorting import build_sort_order
-from floeberg.spec.transforms import VoidTransform
-from floeberg.spec.types import IcebergType, ListType, MapType, StructType
-from floeberg.spec.updates import (
+from floeberg.spec.changes.updates import (
     AddPartitionSpec,
     AddSchema,
     AddSortOrder,
@@ -29,6 +20,15 @@ from floeberg.spec.updates import (
     UpgradeFormatVersion,
     property_updates,
 )
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.sort_orders import build_sort_order
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec, build_partition_spec
+from floeberg.spec.partitions.transforms import VoidTransform
+from floeberg.spec.schemas.projection import IdCounter, map_ids
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
+from floeberg.spec.types import IcebergType, ListType, MapType, StructType
+from floeberg.spec.values.promotion import can_promote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -13,8 +13,8 @@ from typing import Final
 
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.errors import CommitConflict, CommitUnknown, FloebergError
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.table_properties import integer_property
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_properties import integer_property
 
 BACKOFF_FACTOR: Final = 2.0
 _PROPERTIES: Final = {

@@ -13,11 +13,11 @@ from floeberg.commit.operation import Target
 from floeberg.commit.producer import branch_head, snapshot_updates
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import ValidationConflict
-from floeberg.spec.data_file import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_types import partition_type_of
-from floeberg.spec.updates import MetadataUpdate
-from floeberg.spec.values import sort_key
+from floeberg.spec.changes.updates import MetadataUpdate
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from floeberg.spec.values.single_value import sort_key
 
 ClusterKey = Callable[[DataFile], object]
 

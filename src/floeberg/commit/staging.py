@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from floeberg.commit.operation import Operation
 from floeberg.commit.table_changes import DEFINITION_CHANGES
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.metadata.table_metadata import TableMetadata
 
 
 @dataclass(frozen=True, slots=True)

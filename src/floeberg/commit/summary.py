@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from floeberg.commit.partitions import PartitionKey, partition_key
-from floeberg.spec.data_file import DataFile, FileContent
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_types import source_schema
-from floeberg.spec.table_properties import integer_property
+from floeberg.spec.metadata.partition_types import source_schema
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_properties import integer_property
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 TOTALS: Final = (
     ("total-records", "added-records", "deleted-records"),

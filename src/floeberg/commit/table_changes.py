@@ -10,14 +10,7 @@ from dataclasses import dataclass, field
 
 from floeberg.commit.operation import Named
 from floeberg.errors import InvalidInput
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.name_mapping import NAME_MAPPING_PROPERTY, update_name_mapping, write_name_mapping
-from floeberg.spec.partition_update import PartitionSpecUpdate
-from floeberg.spec.schema_update import SchemaUpdate, partition_sources
-from floeberg.spec.sorting import SortOrder, build_sort_order
-from floeberg.spec.statistics import PartitionStatisticsFile, StatisticsFile
-from floeberg.spec.table_name_mapping import table_name_mapping
-from floeberg.spec.updates import (
+from floeberg.spec.changes.updates import (
     AddPartitionSpec,
     AddSchema,
     AddSortOrder,
@@ -34,6 +27,13 @@ from floeberg.spec.updates import (
     SetStatistics,
     UpgradeFormatVersion,
 )
+from floeberg.spec.evolution.partition_update import PartitionSpecUpdate
+from floeberg.spec.evolution.schema_update import SchemaUpdate, partition_sources
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_name_mapping import table_name_mapping
+from floeberg.spec.partitions.sort_orders import SortOrder, build_sort_order
+from floeberg.spec.schemas.name_mapping import NAME_MAPPING_PROPERTY, update_name_mapping, write_name_mapping
+from floeberg.spec.snapshots.statistics import PartitionStatisticsFile, StatisticsFile
 
 FORMAT_VERSION = "format-version"
 RESERVED_PROPERTIES = frozenset(

@@ -16,8 +16,8 @@ from floeberg.commit.history import APPEND, DELETE, OVERWRITE, REPLACE, Concurre
 from floeberg.commit.matching import FileMatcher
 from floeberg.commit.partitions import PartitionSet
 from floeberg.errors import ValidationConflict
-from floeberg.spec.data_file import DataFile, FileContent, ManifestContent, ManifestEntry
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, ManifestContent, ManifestEntry
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 FileTest = Callable[[DataFile], bool]
 Changed = Iterator[tuple[Snapshot, ManifestEntry]]

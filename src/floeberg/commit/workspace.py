@@ -19,11 +19,11 @@ from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import entries as entries_of
 from floeberg.files.manifest import read_manifest, read_manifest_header, write_manifest
 from floeberg.files.manifest_list import read_manifest_list
-from floeberg.spec.data_file import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_types import partition_type_of
-from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.table_properties import integer_property
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_properties import integer_property
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.storage.location import join
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from floeberg.commit.operation import Named
 from floeberg.errors import ValidationConflict
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.updates import MetadataUpdate
+from floeberg.spec.changes.updates import MetadataUpdate
+from floeberg.spec.metadata.table_metadata import TableMetadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

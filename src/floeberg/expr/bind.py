@@ -34,13 +34,13 @@ from floeberg.expr.nodes import (
     or_,
 )
 from floeberg.expr.rewrite import push_down_not
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import (
+from floeberg.spec.partitions.transforms import (
     DayTransform,
     IdentityTransform,
     UnknownTransform,
     VoidTransform,
 )
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DoubleType, FloatType, StringType, StructType, UnknownType
 
 

@@ -25,7 +25,7 @@ from floeberg.spec.types import (
     UuidType,
     VariantType,
 )
-from floeberg.spec.values import from_bytes
+from floeberg.spec.values.single_value import from_bytes
 
 _WITHOUT_BOUNDS: Final = (GeometryType, GeographyType, VariantType, UnknownType)
 _LOW_BITS: Final = (1 << 64) - 1

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from floeberg.errors import InvalidInput
 from floeberg.expr.literals import Literal, to_literal
 from floeberg.expr.nodes import Expression, Op, Predicate, Reference, Term, TransformTerm, and_
-from floeberg.spec.transforms import parse_transform
+from floeberg.spec.partitions.transforms import parse_transform
 
 
 class Column:

@@ -20,19 +20,6 @@ from typing import Final, TypeAlias
 
 from floeberg.errors import InvalidInput
 from floeberg.expr.literals import Literal, Temporal, literal_sql, nanos_or_micros
-from floeberg.spec.physical import decimal_from_unscaled
-from floeberg.spec.temporal import (
-    INT_MAX,
-    INT_MIN,
-    LONG_MAX,
-    LONG_MIN,
-    MICROS_PER_DAY,
-    NANOS_PER_MICRO,
-    NANOS_PER_SECOND,
-    parse_date,
-    parse_time,
-    split_timestamp,
-)
 from floeberg.spec.types import (
     DATE,
     BinaryType,
@@ -52,6 +39,19 @@ from floeberg.spec.types import (
     TimestamptzType,
     TimeType,
     UuidType,
+)
+from floeberg.spec.values.physical import decimal_from_unscaled
+from floeberg.spec.values.temporal import (
+    INT_MAX,
+    INT_MIN,
+    LONG_MAX,
+    LONG_MIN,
+    MICROS_PER_DAY,
+    NANOS_PER_MICRO,
+    NANOS_PER_SECOND,
+    parse_date,
+    parse_time,
+    split_timestamp,
 )
 
 Place: TypeAlias = tuple[object | None, object | None]

@@ -40,9 +40,8 @@ from floeberg.expr.nodes import (
     or_,
 )
 from floeberg.expr.rewrite import push_down_not
-from floeberg.spec.json_strict import check_depth, decode_strict
-from floeberg.spec.schema import Schema
-from floeberg.spec.temporal import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
+from floeberg.spec.json.strict import check_depth, decode_strict
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BINARY,
     BOOLEAN,
@@ -57,7 +56,8 @@ from floeberg.spec.types import (
     FloatType,
     PrimitiveType,
 )
-from floeberg.spec.values import to_json as value_to_json
+from floeberg.spec.values.single_value import to_json as value_to_json
+from floeberg.spec.values.temporal import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 
 _MIRRORED: Final = {Op.LT: Op.GT, Op.LT_EQ: Op.GT_EQ, Op.GT: Op.LT, Op.GT_EQ: Op.LT_EQ, Op.EQ: Op.EQ}
 _OPS: Final = frozenset(op.value for op in Op)

@@ -9,10 +9,10 @@ from typing import Any, Final
 from floeberg.errors import FormatError, InvalidInput
 from floeberg.expr.literals import Literal, literal_from_physical, to_literal
 from floeberg.expr.nodes import BoundReference, BoundTransform, Reference, Term, TransformTerm
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import Transform, UnknownTransform, parse_transform
+from floeberg.spec.partitions.transforms import Transform, UnknownTransform, parse_transform
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DoubleType, FloatType, primitive_from_string
-from floeberg.spec.values import from_json as value_from_json
+from floeberg.spec.values.single_value import from_json as value_from_json
 
 _FUNCTIONS: Final = ("identity", "year", "month", "day", "hour")
 _SIZED_FUNCTIONS: Final = ("bucket", "truncate")

@@ -12,7 +12,6 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.temporal import MICROS_PER_SECOND, Unit, format_date, format_time, format_timestamp
 from floeberg.spec.types import (
     DATE,
     TIME,
@@ -27,6 +26,7 @@ from floeberg.spec.types import (
     TimestamptzType,
     TimeType,
 )
+from floeberg.spec.values.temporal import MICROS_PER_SECOND, Unit, format_date, format_time, format_timestamp
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND: Final = dt.timedelta(microseconds=1)

@@ -13,7 +13,7 @@ from floeberg.errors import InvalidInput
 from floeberg.expr.bounds import Known, can_be_nan, decode_bounds, may_hold
 from floeberg.expr.nodes import AlwaysFalse, AlwaysTrue, BoundPredicate, BoundReference, Expression, fold
 from floeberg.expr.rewrite import push_down_not
-from floeberg.spec.data_file import FieldSummary, ManifestFile
+from floeberg.spec.snapshots.manifest_entry import FieldSummary, ManifestFile
 
 
 def manifest_may_match(expression: Expression, manifest: ManifestFile) -> bool:

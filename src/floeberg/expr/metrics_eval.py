@@ -12,7 +12,7 @@ from floeberg.errors import InvalidInput
 from floeberg.expr.bounds import Known, can_be_nan, decode_bounds, known_of_term, may_hold, must_hold
 from floeberg.expr.nodes import AlwaysFalse, AlwaysTrue, BoundPredicate, BoundReference, Expression, fold
 from floeberg.expr.rewrite import push_down_not
-from floeberg.spec.data_file import DataFile
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 
 def may_contain_match(expression: Expression, file: DataFile) -> bool:

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from floeberg.errors import InvalidInput
 from floeberg.expr.literals import Literal, literal_from_physical, literal_key, literal_sql, quote_text, to_literal
-from floeberg.spec.transforms import Transform
+from floeberg.spec.partitions.transforms import Transform
 from floeberg.spec.types import IcebergType
 
 MAX_DEPTH: Final = 200

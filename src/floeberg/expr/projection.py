@@ -34,11 +34,8 @@ from floeberg.expr.nodes import (
     or_,
 )
 from floeberg.expr.time_fixes import fix_inclusive_time, fix_strict_time
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.physical import decimal_from_unscaled, unscaled
-from floeberg.spec.schema import Schema
-from floeberg.spec.temporal import INT_MAX, LONG_MAX
-from floeberg.spec.transforms import (
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import (
     BucketTransform,
     DayTransform,
     IdentityTransform,
@@ -46,7 +43,10 @@ from floeberg.spec.transforms import (
     Transform,
     TruncateTransform,
 )
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import BinaryType, DateType, DecimalType, IcebergType, IntegerType, LongType, StringType
+from floeberg.spec.values.physical import decimal_from_unscaled, unscaled
+from floeberg.spec.values.temporal import INT_MAX, LONG_MAX
 
 Apply = Callable[[Any], Any]
 

@@ -10,8 +10,8 @@ from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import Row, keeps
 from floeberg.expr.nodes import FALSE, TRUE, BoundPredicate, Expression, and_, fold, not_, or_, predicates
 from floeberg.expr.projection import project_inclusive, project_strict
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
 
 
 class Residuals:

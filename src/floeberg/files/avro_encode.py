@@ -15,7 +15,6 @@ from typing import Final
 from floeberg.errors import InvalidInput
 from floeberg.files.avro_container import encode_long
 from floeberg.files.avro_schemas import decimal_required_bytes
-from floeberg.spec.physical import check_value, unscaled
 from floeberg.spec.types import (
     BinaryType,
     BooleanType,
@@ -29,6 +28,7 @@ from floeberg.spec.types import (
     UnknownType,
     UuidType,
 )
+from floeberg.spec.values.physical import check_value, unscaled
 
 LONG_MIN: Final = -(1 << 63)
 LONG_MAX: Final = (1 << 63) - 1

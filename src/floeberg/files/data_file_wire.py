@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from floeberg.errors import DataFileCorrupt
-from floeberg.spec.data_file import DataFile, FileContent, FileFormat
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, FileFormat
 from floeberg.spec.types import StructType
-from floeberg.spec.values import from_bytes, to_bytes
+from floeberg.spec.values.single_value import from_bytes, to_bytes
 
 _NAMES = DataFile.__struct_fields__
 

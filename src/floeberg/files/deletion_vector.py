@@ -15,7 +15,7 @@ from floeberg.errors import InvalidInput, LimitExceeded, PuffinCorrupt
 from floeberg.files import roaring
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
 from floeberg.files.puffin import DELETION_VECTOR_V1, Blob, write_puffin
-from floeberg.spec.metadata_columns import ROW_POSITION
+from floeberg.spec.schemas.metadata_columns import ROW_POSITION
 
 MAGIC: Final = b"\xd1\xd3\x39\x64"
 MAX_POSITION: Final = (0x7FFFFFFE << 32) | 0x80000000

@@ -31,7 +31,7 @@ from floeberg.files.manifest_layout import ManifestLayout, has_lengths, is_plaus
 from floeberg.files.metric_columns import METRIC_MAPS, with_metric_columns
 from floeberg.files.partition_columns import inferred_partition_type, partition_series, resolve_partition
 from floeberg.files.regular_metrics import decode_regular
-from floeberg.spec.data_file import EntryStatus, FileContent, ManifestContent, ManifestFile
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, FileContent, ManifestContent, ManifestFile
 from floeberg.spec.types import StructType, UnknownType
 
 ALWAYS_READ: Final = frozenset(

@@ -21,7 +21,10 @@ from floeberg.files.frame import manifest_frame
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
 from floeberg.files.manifest_encode import entry_encoder
 from floeberg.files.partition_summary import PartitionSummaries
-from floeberg.spec.data_file import (
+from floeberg.spec.partitions.specs import PartitionSpec, partition_fields_to_json
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.schemas.schema_json import schema_to_json
+from floeberg.spec.snapshots.manifest_entry import (
     DataFile,
     EntryStatus,
     FieldSummary,
@@ -31,9 +34,6 @@ from floeberg.spec.data_file import (
     ManifestEntry,
     ManifestFile,
 )
-from floeberg.spec.partitioning import PartitionSpec, partition_fields_to_json
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_json import schema_to_json
 from floeberg.spec.types import StructType, UuidType
 
 UNASSIGNED_SEQUENCE_NUMBER: Final = -1

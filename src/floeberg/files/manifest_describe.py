@@ -10,7 +10,7 @@ from floeberg.files.frame import decode_manifest
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
 from floeberg.files.manifest import WrittenManifest, partition_tuples
 from floeberg.files.partition_summary import PartitionSummaries
-from floeberg.spec.data_file import EntryStatus, FieldSummary, FileContent, ManifestContent, ManifestFile
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, FieldSummary, FileContent, ManifestContent, ManifestFile
 from floeberg.spec.types import StructType
 
 

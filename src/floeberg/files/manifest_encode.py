@@ -17,7 +17,7 @@ from floeberg.files.avro_encode import (
     partition_encoder,
 )
 from floeberg.files.avro_schemas import DEFAULT_BLOCK_SIZE_IN_BYTES
-from floeberg.spec.data_file import DataFile, FileContent, ManifestEntry
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, ManifestEntry
 from floeberg.spec.types import StructType
 
 EntryEncoder = Callable[[ManifestEntry], bytes]

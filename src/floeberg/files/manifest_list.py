@@ -30,7 +30,7 @@ from floeberg.files.manifest_columns import (
     symbols_of,
     typed,
 )
-from floeberg.spec.data_file import FieldSummary, ManifestContent, ManifestFile
+from floeberg.spec.snapshots.manifest_entry import FieldSummary, ManifestContent, ManifestFile
 
 _BY_ID, _BY_NAME = matcher(MANIFEST_FILE_COLUMNS)
 _SUMMARY_BY_ID, _SUMMARY_BY_NAME = matcher(SUMMARY_COLUMNS)

@@ -22,9 +22,9 @@ from floeberg.files.compression import avro_codec
 from floeberg.files.manifest import WrittenManifest, manifest_metadata, partition_tuples
 from floeberg.files.manifest_describe import described
 from floeberg.files.partition_summary import PartitionSummaries
-from floeberg.spec.data_file import EntryStatus, FileContent, ManifestContent
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, FileContent, ManifestContent
 from floeberg.spec.types import StructType
 
 _CHUNK_ROWS: Final = 4_096

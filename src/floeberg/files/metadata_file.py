@@ -11,7 +11,7 @@ from typing import Final
 from floeberg.errors import InvalidInput, MetadataCorrupt
 from floeberg.files.compression import CorruptStream, inflate
 from floeberg.files.limits import DecodeLimits
-from floeberg.spec.limits import DEFAULT_LIMITS, Limits
+from floeberg.spec.json.limits import DEFAULT_LIMITS, Limits
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
 PLAIN_SUFFIX: Final = ".metadata.json"

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from floeberg.spec.data_file import FieldSummary
+from floeberg.spec.snapshots.manifest_entry import FieldSummary
 from floeberg.spec.types import IcebergType, StructType
-from floeberg.spec.values import sort_key, to_bytes
+from floeberg.spec.values.single_value import sort_key, to_bytes
 
 
 class PartitionSummaries:

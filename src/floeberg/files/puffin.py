@@ -15,7 +15,7 @@ import msgspec
 from floeberg.errors import InvalidInput, LimitExceeded, MetadataCorrupt, PuffinCorrupt, UnsupportedFeature
 from floeberg.files.compression import CorruptStream, lz4_compress, unlz4, unzstd, zstd_compress
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
-from floeberg.spec.json_strict import decode_object
+from floeberg.spec.json.strict import decode_object
 
 MAGIC: Final = b"PFA1"
 TAIL_BYTES: Final = 12

@@ -9,8 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from floeberg.arrow.types import arrow_field, arrow_schema, arrow_type
-from floeberg.spec.schema import Schema
+from floeberg.arrow.columns.types import arrow_field, arrow_schema, arrow_type
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     DateType,
     IcebergType,

@@ -25,9 +25,9 @@ from floeberg.inspect.manifests import all_manifests_batches, manifests_table
 from floeberg.inspect.partitions import partitions_table
 from floeberg.inspect.position_deletes import position_deletes_batches, position_deletes_schema
 from floeberg.inspect.source import Source
-from floeberg.spec.data_file import ManifestContent
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import ManifestContent
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 LOGS: Final[dict[str, tuple[Schema, Callable[[Source], pa.Table]]]] = {
     "history": (HISTORY, history_table),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BINARY,
     BOOLEAN,

@@ -9,9 +9,9 @@ from typing import Final
 import polars as pl
 
 from floeberg.inspect.source import Source
-from floeberg.spec.data_file import EntryStatus, FileContent, ManifestFile
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, FileContent, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.spec.types import NestedType
 
 KINDS: Final = {

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 import polars as pl
 import pyarrow as pa
 
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.inspect.arrays import constant, nulls, partition_array, record_batch, struct_array, to_array
 from floeberg.inspect.columns import READABLE_METRICS, data_file_type, entries_schema, files_schema
 from floeberg.inspect.readable_metrics import readable_metrics_array
 from floeberg.inspect.source import Source
-from floeberg.spec.data_file import EntryStatus, ManifestFile
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, ManifestFile
 from floeberg.spec.types import NestedField, StructType
 
 

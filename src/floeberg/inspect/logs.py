@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from floeberg.arrow.physical import array_of
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.physical import array_of
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.errors import SnapshotNotFound
 from floeberg.inspect.arrays import long
 from floeberg.inspect.columns import HISTORY, METADATA_LOG_ENTRIES, REFS, SNAPSHOTS
 from floeberg.inspect.source import Source
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import OPERATION_KEY, Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.snapshot import OPERATION_KEY, Snapshot
 
 _MICROS_PER_MILLI = 1000
 

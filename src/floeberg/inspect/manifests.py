@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from floeberg.arrow.physical import array_of
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.physical import array_of
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.errors import MetadataCorrupt
 from floeberg.inspect.arrays import long
 from floeberg.inspect.columns import ALL_MANIFESTS, MANIFESTS
 from floeberg.inspect.source import Source
-from floeberg.spec.data_file import ManifestContent, ManifestFile
-from floeberg.spec.partitioning import PartitionField
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.partitions.specs import PartitionField
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import ManifestContent, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.spec.types import IcebergType
-from floeberg.spec.values import from_bytes
+from floeberg.spec.values.single_value import from_bytes
 
 Row = tuple[object, ...]
 

@@ -7,12 +7,12 @@ from typing import Any, Final
 import polars as pl
 import pyarrow as pa
 
-from floeberg.arrow.types import arrow_schema, arrow_type
+from floeberg.arrow.columns.types import arrow_schema, arrow_type
 from floeberg.inspect.arrays import long, partition_array, to_array
 from floeberg.inspect.columns import partitions_schema
 from floeberg.inspect.source import Source
-from floeberg.spec.data_file import EntryStatus, FileContent, ManifestFile
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, FileContent, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 _MICROS_PER_MILLI: Final = 1000
 _WIDTH: Final = "width"

@@ -10,19 +10,25 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from floeberg.arrow.deletes import read_deletion_vector
-from floeberg.arrow.open_file import read_file
-from floeberg.arrow.physical import repeat
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.physical import repeat
+from floeberg.arrow.columns.types import arrow_schema
+from floeberg.arrow.formats.open_file import read_file
+from floeberg.arrow.scan.deletes import read_deletion_vector
 from floeberg.errors import ManifestCorrupt
 from floeberg.files.manifest import entries
 from floeberg.inspect.arrays import nulls, partition_array, record_batch
 from floeberg.inspect.source import Source
-from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, ManifestContent
-from floeberg.spec.metadata_columns import DELETE_FILE_PATH, DELETE_FILE_POS, DELETE_FILE_ROW_ID, FILE_PATH, SPEC_ID
-from floeberg.spec.metadata_columns import PARTITION_ID as PARTITION_COLUMN_ID
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.schemas.metadata_columns import (
+    DELETE_FILE_PATH,
+    DELETE_FILE_POS,
+    DELETE_FILE_ROW_ID,
+    FILE_PATH,
+    SPEC_ID,
+)
+from floeberg.spec.schemas.metadata_columns import PARTITION_ID as PARTITION_COLUMN_ID
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, FileContent, ManifestContent
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.spec.types import INT, LONG, STRING, NestedField, StructType
 
 CONTENT_OFFSET_ID: Final = 2147483641

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from floeberg.arrow.physical import array_of
+from floeberg.arrow.columns.physical import array_of
 from floeberg.errors import MetadataCorrupt
 from floeberg.inspect.arrays import struct_array, to_array
 from floeberg.inspect.columns import metric_columns
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     LONG,
     BinaryType,
@@ -30,7 +30,7 @@ from floeberg.spec.types import (
     TimestamptzNsType,
     TimestamptzType,
 )
-from floeberg.spec.values import from_bytes
+from floeberg.spec.values.single_value import from_bytes
 
 COUNTS: Final = ("column_sizes", "value_counts", "null_value_counts", "nan_value_counts")
 BOUNDS: Final = ("lower_bounds", "upper_bounds")

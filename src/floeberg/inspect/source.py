@@ -13,10 +13,10 @@ import polars as pl
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.manifest_frames import ManifestReader, StoreFor
 from floeberg.scan.snapshot_choice import choose_snapshot
-from floeberg.spec.data_file import ManifestContent, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_union import unified_partition_type
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.partition_union import unified_partition_type
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import ManifestContent, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.spec.types import StructType
 
 THREADS: Final = 2

@@ -16,11 +16,11 @@ from floeberg.maintenance.check_report import CheckReport, Findings, Problem
 from floeberg.maintenance.check_rows import RowChecker
 from floeberg.maintenance.check_snapshot import SnapshotChecker
 from floeberg.scan.manifest_frames import ManifestReader, StoreFor
-from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.name_mapping import NAME_MAPPING_PROPERTY, NameMapping
-from floeberg.spec.snapshots import Snapshot
-from floeberg.spec.table_name_mapping import table_name_mapping
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_name_mapping import table_name_mapping
+from floeberg.spec.schemas.name_mapping import NAME_MAPPING_PROPERTY, NameMapping
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 T = TypeVar("T")
 Progress = Callable[[str, int], None]

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from floeberg.arrow.deletes import read_deletion_vector
-from floeberg.arrow.footer import read_footer
+from floeberg.arrow.formats.footer import read_footer
+from floeberg.arrow.scan.deletes import read_deletion_vector
 from floeberg.effects.leniencies import gathered_leniencies
 from floeberg.errors import FileNotFound, FloebergError, FormatError, MetadataCorrupt
 from floeberg.files import puffin
 from floeberg.maintenance.check_report import Findings, Problem
 from floeberg.scan.manifest_frames import StoreFor
-from floeberg.spec.data_file import DataFile
-from floeberg.spec.metadata_columns import DELETE_FILE_PATH, DELETE_FILE_POS
-from floeberg.spec.name_mapping import NameMapping
-from floeberg.spec.schema import Schema
-from floeberg.spec.values import from_bytes
+from floeberg.spec.schemas.metadata_columns import DELETE_FILE_PATH, DELETE_FILE_POS
+from floeberg.spec.schemas.name_mapping import NameMapping
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile
+from floeberg.spec.values.single_value import from_bytes
 
 EXACT_STATISTIC_BYTES: Final = 64
 """Writers may shorten longer statistics of texts, and round the greatest one up."""

@@ -8,18 +8,18 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap64
 
-from floeberg.arrow.scan import TableReader, table_reader
+from floeberg.arrow.scan.execute import TableReader, table_reader
 from floeberg.errors import FloebergError
 from floeberg.maintenance.check_report import Findings, Problem
 from floeberg.scan.manifest_frames import StoreFor
 from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import Chosen
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spec.lineage import MIN_FORMAT_VERSION
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_columns import ROW_ID
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.metadata_columns import ROW_ID
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 RowIds: TypeAlias = npt.NDArray[np.int64]
 

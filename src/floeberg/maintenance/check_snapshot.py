@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from floeberg.arrow.deletes import read_deletion_vector, read_position_deletes
+from floeberg.arrow.scan.deletes import read_deletion_vector, read_position_deletes
 from floeberg.effects.leniencies import gathered_leniencies
 from floeberg.errors import FloebergError, FormatError, NotFound
 from floeberg.expr.nodes import TRUE
@@ -15,9 +15,9 @@ from floeberg.scan.manifest_frames import ManifestReader, StoreFor
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import entries_of
 from floeberg.scan.snapshot_choice import Chosen
-from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, ManifestContent
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, FileContent, ManifestContent
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 _COLUMNS = ("file_path", "record_count", "first_row_id")
 

@@ -14,10 +14,7 @@ from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
 from floeberg.maintenance.reachable import Deleted, delete_unreachable
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import MAIN_BRANCH, SnapshotRef
-from floeberg.spec.table_properties import integer_property
-from floeberg.spec.updates import (
+from floeberg.spec.changes.updates import (
     MetadataUpdate,
     RemovePartitionSpecs,
     RemovePartitionStatistics,
@@ -26,6 +23,9 @@ from floeberg.spec.updates import (
     RemoveSnapshots,
     RemoveStatistics,
 )
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_properties import integer_property
+from floeberg.spec.snapshots.refs import MAIN_BRANCH, SnapshotRef
 
 MAX_SNAPSHOT_AGE: Final = "history.expire.max-snapshot-age-ms"
 MAX_SNAPSHOT_AGE_DEFAULT: Final = 5 * 24 * 60 * 60 * 1000

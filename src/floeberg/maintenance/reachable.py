@@ -9,9 +9,9 @@ from floeberg.catalogs.metadata_files import table_roots
 from floeberg.commit.pointer import TablePointer
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import FileNotFound, StorageError
-from floeberg.spec.data_file import FileContent, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import FileContent, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from msgspec import structs
 from pyroaring import BitMap64
 
-from floeberg.arrow.row_level import DeletedRows
-from floeberg.arrow.scan import TableReader
-from floeberg.arrow.table_writer import TableWriter
-from floeberg.arrow.write_deletes import DeletedFile
+from floeberg.arrow.changes.row_level import DeletedRows
+from floeberg.arrow.scan.execute import TableReader
+from floeberg.arrow.write.delete_files import DeletedFile
+from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.delete_scope import single_referenced_path
 from floeberg.row_changes.policy import DeleteGranularity, delete_granularity
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spec.data_file import DataFile, FileContent
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 
 @dataclass(slots=True)

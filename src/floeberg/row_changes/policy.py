@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from floeberg.commit.isolation import IsolationLevel
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
 
 _ENCRYPTION_KEY: Final = "encryption.key-id"
 

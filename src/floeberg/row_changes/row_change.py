@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from floeberg.arrow.row_level import FoundRows, RowCounts
-from floeberg.arrow.scan import TableReader
-from floeberg.arrow.table_writer import TableWriter
+from floeberg.arrow.changes.row_level import FoundRows, RowCounts
+from floeberg.arrow.scan.execute import TableReader
+from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.row_delta import RowDelta
 from floeberg.row_changes.deletes import write_deletes
-from floeberg.spec.data_file import DataFile, FileContent
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 
 @dataclass(slots=True)

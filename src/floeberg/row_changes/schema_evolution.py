@@ -9,9 +9,9 @@ from floeberg.commit.operation import Named, Operation
 from floeberg.commit.staging import preview
 from floeberg.commit.table_changes import ChangeSchema
 from floeberg.errors import ValidationConflict
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.schema import Schema
-from floeberg.spec.updates import MetadataUpdate
+from floeberg.spec.changes.updates import MetadataUpdate
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)

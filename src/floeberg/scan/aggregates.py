@@ -26,8 +26,8 @@ from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, Manifest
 from floeberg.scan.plan import Planner
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen
-from floeberg.spec.data_file import FileFormat
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import FileFormat
 from floeberg.spec.types import (
     BooleanType,
     DateType,

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 import polars as pl
 
-from floeberg.spec.physical import decimal_from_unscaled, unscaled
-from floeberg.spec.temporal import LONG_MAX, LONG_MIN, MICROS_PER_DAY, NANOS_PER_MICRO
 from floeberg.spec.types import (
     BinaryType,
     BooleanType,
@@ -35,6 +33,8 @@ from floeberg.spec.types import (
     TimeType,
     UuidType,
 )
+from floeberg.spec.values.physical import decimal_from_unscaled, unscaled
+from floeberg.spec.values.temporal import LONG_MAX, LONG_MIN, MICROS_PER_DAY, NANOS_PER_MICRO
 
 _INTEGERS: Final = (IntegerType, DateType)
 _LONGS: Final = (LongType, TimeType, TimestampType, TimestamptzType, TimestampNsType, TimestamptzNsType)

@@ -32,10 +32,10 @@ from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, Manifest
 from floeberg.scan.plan import LIVE, Planner, without_metric_columns
 from floeberg.scan.scan_plan import DeletesByNumber, ResidualsOfSpec, entries_of
 from floeberg.scan.tasks import DeleteFile
-from floeberg.spec.data_file import EntryStatus, ManifestContent, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Operation, Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, ManifestContent, ManifestFile
+from floeberg.spec.snapshots.snapshot import Operation, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

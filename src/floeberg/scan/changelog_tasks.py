@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from floeberg.expr.nodes import Expression
 from floeberg.scan.tasks import DeleteFile, FileScanTask
-from floeberg.spec.data_file import DataFile
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 
 class ChangeType(StrEnum):

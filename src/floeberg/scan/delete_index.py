@@ -23,9 +23,9 @@ from floeberg.files.metric_columns import metric_name, metric_names
 from floeberg.scan.known_columns import known_columns
 from floeberg.scan.manifest_frames import FilesOfSpec
 from floeberg.scan.partition_codes import CODE, PartitionCodes
-from floeberg.spec.data_file import FileContent, FileFormat
-from floeberg.spec.metadata_columns import DELETE_FILE_PATH
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.metadata_columns import DELETE_FILE_PATH
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import FileContent, FileFormat
 
 PATH_ID: Final = DELETE_FILE_PATH.field_id
 PAIRS_AT_ONCE: Final = 2_000_000

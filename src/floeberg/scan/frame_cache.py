@@ -15,7 +15,7 @@ from typing import Final
 
 import polars as pl
 
-from floeberg.spec.data_file import ManifestFile
+from floeberg.spec.snapshots.manifest_entry import ManifestFile
 
 DEFAULT_CACHE_BYTES: Final = 256 * 1024 * 1024
 _MANIFEST_FILE_BYTES: Final = 1_000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 
 def snapshots_between(

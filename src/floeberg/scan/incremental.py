@@ -11,9 +11,9 @@ from floeberg.scan.history import snapshots_between
 from floeberg.scan.manifest_frames import DEFAULT_THREADS, ManifestReader, StoreFor
 from floeberg.scan.plan import Planner
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.spec.data_file import EntryStatus, ManifestContent, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.snapshots import Operation
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, ManifestContent, ManifestFile
+from floeberg.spec.snapshots.snapshot import Operation
 
 
 def plan_appends(

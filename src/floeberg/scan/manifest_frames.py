@@ -19,12 +19,12 @@ from floeberg.files.manifest_list import read_manifest_list
 from floeberg.files.metric_columns import ALL_MAPS, metric_names
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.manifest_threads import ManifestThreads
-from floeberg.spec.data_file import ManifestContent, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_types import partition_type_of
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import ManifestContent, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.spec.types import StructType, UnknownType
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from floeberg.spec.data_file import ManifestFile
+from floeberg.spec.snapshots.manifest_entry import ManifestFile
 
 T = TypeVar("T")
 

@@ -27,10 +27,10 @@ from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, Manifest
 from floeberg.scan.pruning import conjuncts, field_ids, metrics_mask, metrics_masks, partition_mask
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen
-from floeberg.spec.data_file import EntryStatus, FileContent, FileFormat, ManifestContent, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, FileContent, FileFormat, ManifestContent, ManifestFile
 
 LIVE: Final = pl.col("status") != EntryStatus.DELETED
 FILES_AT_ONCE: Final = 4_096

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.lineage import MIN_FORMAT_VERSION
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_columns import (
+from floeberg.spec.metadata.partition_union import unified_partition_type
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.metadata_columns import (
     CHANGELOG_COLUMNS,
     FILE_PATH,
     LINEAGE_COLUMNS,
@@ -18,9 +18,9 @@ from floeberg.spec.metadata_columns import (
     SPEC_ID,
     metadata_column,
 )
-from floeberg.spec.partition_union import unified_partition_type
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_projection import prune_columns
+from floeberg.spec.schemas.projection import prune_columns
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION
 from floeberg.spec.types import NestedField
 
 _CHANGELOG_NAMES = frozenset(column.name for column in CHANGELOG_COLUMNS)

@@ -16,8 +16,8 @@ from floeberg.files.manifest_columns import DATA_FILE_COLUMNS
 from floeberg.scan.explanation import Explanation
 from floeberg.scan.manifest_frames import FilesOfSpec
 from floeberg.scan.tasks import DeleteFile, FileScanTask
-from floeberg.spec.data_file import DataFile, FileFormat, ManifestEntry
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat, ManifestEntry
 from floeberg.spec.types import StructType
 
 _TASKS_AT_ONCE: Final = 2_048

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import MAIN_BRANCH
-from floeberg.spec.schema import Schema
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from msgspec import structs
 
 from floeberg.errors import InvalidInput
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.table_properties import integer_property
+from floeberg.spec.metadata.table_properties import integer_property
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 
 SPLITTABLE: Final = frozenset({FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO})
 

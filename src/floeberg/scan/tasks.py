@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from floeberg.expr.nodes import Expression
-from floeberg.spec.data_file import DataFile, FileContent
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 
 class DeleteFile(Struct, frozen=True, gc=False):

@@ -10,10 +10,10 @@ from itertools import pairwise
 
 from floeberg.commit.pointer import TableState
 from floeberg.errors import FloebergError
-from floeberg.spec.data_file import FileContent
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import MAIN_BRANCH
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import FileContent
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.testing.model import NotPossible
 from floeberg.testing.planning import TAG, Shared, Step
 from floeberg.testing.sim_reader import Anomaly, SimReader, TableView

@@ -10,10 +10,10 @@ from typing import Final, Protocol
 from floeberg.commit.isolation import IsolationLevel, ReadView
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.table_changes import ChangeProperties
-from floeberg.spec.data_file import DataFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import MAIN_BRANCH
-from floeberg.spec.transforms import IdentityTransform
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.transforms import IdentityTransform
+from floeberg.spec.snapshots.manifest_entry import DataFile
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.testing.model import Change, Condition, Nothing, Rows, TableModel
 from floeberg.testing.sim_reader import SimReader, TableView
 from floeberg.testing.sim_rows import NewFile, Row, StoredRow, data_file

@@ -11,7 +11,7 @@ from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.replace_partitions import ReplacePartitions
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.row_delta import RowDelta
-from floeberg.spec.data_file import DataFile
+from floeberg.spec.snapshots.manifest_entry import DataFile
 from floeberg.testing.model import (
     Change,
     Condition,

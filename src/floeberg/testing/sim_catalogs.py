@@ -12,7 +12,7 @@ from floeberg.catalogs.memory import MemoryRows
 from floeberg.catalogs.metadata_files import decode_metadata
 from floeberg.catalogs.row_pointer import RowPointer
 from floeberg.commit.pointer import TablePointer, TableState
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.storage.registry import FixedStores
 from floeberg.testing.simulated import SimProcess, SimWorld
 

@@ -9,10 +9,17 @@ from dataclasses import dataclass, field
 from floeberg.errors import FloebergError
 from floeberg.files.manifest import read_manifest
 from floeberg.files.manifest_list import read_manifest_list
-from floeberg.spec.data_file import DataFile, EntryStatus, FileContent, ManifestContent, ManifestEntry, ManifestFile
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_types import partition_type_of
-from floeberg.spec.snapshots import Snapshot
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.storage.location import parse
 from floeberg.testing.sim_rows import Row, StoredRow, keys_of, positions_of, rows_of
 from floeberg.testing.sim_store import SimDisk

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from floeberg.spec.data_file import DataFile, FileContent, FileFormat
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, FileFormat
 from floeberg.spec.types import IntegerType, LongType, NestedField
-from floeberg.spec.values import to_bytes
+from floeberg.spec.values.single_value import to_bytes
 
 SCHEMA: Final = Schema(
     NestedField(1, "id", LongType()), NestedField(2, "p", IntegerType()), NestedField(3, "v", LongType())

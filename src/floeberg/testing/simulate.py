@@ -21,9 +21,9 @@ from floeberg.commit.operation import Operation, Target
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import Capabilities
 from floeberg.errors import CommitUnknown, FloebergError, InvalidInput, StorageError
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.partitioning import build_partition_spec
-from floeberg.spec.updates import create_table_updates
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.changes.updates import create_table_updates
+from floeberg.spec.partitions.specs import build_partition_spec
 from floeberg.testing.decoding import decoded_once
 from floeberg.testing.faults import CrashPoint, Fault, NoFaults, RandomFaults
 from floeberg.testing.history_checker import Done, HistoryChecker, Outcome

@@ -17,19 +17,19 @@ from pyroaring import BitMap64
 
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
-from floeberg.arrow.metrics_config import full_metrics
-from floeberg.arrow.table_writer import TableWriter
-from floeberg.arrow.types import arrow_schema
-from floeberg.arrow.write import DataFileWriter, FileKind
-from floeberg.arrow.write_deletes import DeletedFile
-from floeberg.arrow.write_properties import write_properties
+from floeberg.arrow.columns.metrics_config import full_metrics
+from floeberg.arrow.columns.types import arrow_schema
+from floeberg.arrow.formats.write_properties import write_properties
+from floeberg.arrow.write.data_files import DataFileWriter, FileKind
+from floeberg.arrow.write.delete_files import DeletedFile
+from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.isolation import IsolationLevel, ReadView
 from floeberg.commit.workspace import Workspace
 from floeberg.effects.protocols import Effects
 from floeberg.expr.nodes import Expression
-from floeberg.spec.data_file import DataFile, FileContent, ManifestContent, ManifestEntry
-from floeberg.spec.refs import MAIN_BRANCH
-from floeberg.spec.schema_projection import select
+from floeberg.spec.schemas.projection import select
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, ManifestContent, ManifestEntry
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.storage.location import join
 
 Row = tuple[Any, ...]

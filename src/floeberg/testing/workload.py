@@ -25,10 +25,10 @@ from floeberg.commit.table_changes import (
     PlainUpdates,
     UpgradeTable,
 )
-from floeberg.spec.refs import MAIN_BRANCH, RefType
-from floeberg.spec.statistics import StatisticsFile
+from floeberg.spec.changes.updates import RemoveSnapshots
+from floeberg.spec.snapshots.refs import MAIN_BRANCH, RefType
+from floeberg.spec.snapshots.statistics import StatisticsFile
 from floeberg.spec.types import IntegerType
-from floeberg.spec.updates import RemoveSnapshots
 from floeberg.testing import row_changes
 from floeberg.testing.model import Become, Change, Condition, Delete, Insert, ReplaceParts, Several
 from floeberg.testing.planning import TAG, Planning, Shared, Step, files_of

@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from corpus_scripts import shown_row
+from spark_runs.corpus_scripts import shown_row
 
 
 def session(runtime: str, driver: str) -> SparkSession:

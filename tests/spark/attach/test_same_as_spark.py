@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from floeberg.errors import FloebergError
-from spark_statements import Step, history
+from strategies.spark_statements import Step, history
 
 LENGTH = 14
 OURS = {"@": "o_", "#a": "books.same_a", "#b": "books.same_b"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_lakes import two_catalogs
+from lakes.spark_lakes import two_catalogs
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import functions as F
 
 from floeberg.api.table import Table
-from floeberg.arrow.physical import array_of
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.physical import array_of
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.errors import InvalidInput
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     DecimalType,
     DoubleType,

@@ -11,10 +11,9 @@ import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from engine_model import Model
 from floeberg.api.table import Table
-from floeberg.arrow.scan import table_reader
-from floeberg.arrow.table_writer import TableWriter
+from floeberg.arrow.scan.execute import table_reader
+from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit import overwrite, rewrite_files, row_delta
 from floeberg.commit.history import ConcurrentChanges
 from floeberg.commit.rewrite_files import RewriteFiles
@@ -22,7 +21,8 @@ from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.expr.nodes import TRUE
 from floeberg.spark.dml import delete, merge_run, row_change, target_scan
 from floeberg.spark.dml.target import ChangedTable
-from spark_dml_tables import MODES
+from lakes.spark_dml_tables import MODES
+from models.engine_model import Model
 
 NAME = "lake.db.hazard"
 ROWS = [(1, "old"), (2, "old"), (3, "old")]

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from floeberg.errors import InvalidInput
-from spark_dml_tables import VERSIONS_AND_MODES, ids, last_summary, make
+from lakes.spark_dml_tables import VERSIONS_AND_MODES, ids, last_summary, make
 
 SOURCE = "(SELECT id, name, named_struct('a', 7, 'b', 'src') AS s FROM VALUES (2L, 'two'), (4L, 'four'), (8L, 'eight'), (9L, 'nine') AS v(id, name))"
 

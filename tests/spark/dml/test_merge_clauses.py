@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from floeberg.errors import FloebergError
-from spark_dml_tables import ids, last_summary, make
+from lakes.spark_dml_tables import ids, last_summary, make
 
 
 def pairs(session: Any, table: str, columns: str = "id, name") -> list[tuple[Any, ...]]:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from floeberg.errors import InvalidInput
-from spark_dml_tables import MODES, ids, last_summary, make
+from lakes.spark_dml_tables import MODES, ids, last_summary, make
 
 
 def source(session: Any) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-import duckdb_reader
 from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.spark.dml import row_change
-from spark_dml_tables import MODES, VERSIONS_AND_MODES, ids, last_summary, make
+from lakes.spark_dml_tables import MODES, VERSIONS_AND_MODES, ids, last_summary, make
+from peers import duckdb_reader
 
 
 @pytest.mark.parametrize(("version", "mode"), VERSIONS_AND_MODES)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from spark_evolving_model import RowModel
+from models.spark_evolving_model import RowModel
 
 FIRST = int(os.environ.get("FLOEBERG_MODEL_FIRST", "0"))
 SEQUENCES = int(os.environ.get("FLOEBERG_MODEL_SEQUENCES", "25"))

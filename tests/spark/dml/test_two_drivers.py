@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import floeberg as fb
-import spark_driver
+from spark_runs import spark_driver
 
 KINDS = {"t": (2, "copy-on-write"), "u": (3, "merge-on-read")}
 START = {1: 0, 2: 0, 3: 0, 4: 5}

@@ -12,7 +12,7 @@ from floeberg.spark.dml import merge_source_keys
 from floeberg.spark.dml.changed_rows import PARALLELISM_FIRST
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.held_settings import held_setting
-from spark_dml_tables import MODES, ids, last_summary, make
+from lakes.spark_dml_tables import MODES, ids, last_summary, make
 
 
 @pytest.mark.parametrize("listed", [0, 1_000])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from floeberg.errors import InvalidInput, SnapshotNotFound, UnsupportedFeature
-from spark_dml_tables import MODES
+from lakes.spark_dml_tables import MODES
 
 
 def rows(frame: Any) -> list[tuple[Any, ...]]:

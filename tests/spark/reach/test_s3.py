@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import floeberg as fb
-from s3_server import running_s3_server
+from servers.s3_server import running_s3_server
 
 pytestmark = pytest.mark.s3
 KINDS = [(2, "copy-on-write"), (2, "merge-on-read"), pytest.param(3, "merge-on-read", marks=pytest.mark.connect)]

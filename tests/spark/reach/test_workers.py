@@ -18,7 +18,7 @@ from floeberg.errors import UnsupportedFeature
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.workers import check as worker_check
 from floeberg.spark.workers.scan import NEEDED_MODULES
-from spark_rows import loaded
+from spark_runs.spark_rows import loaded
 
 pytestmark = pytest.mark.cluster
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.spark.host.types import frame_schema
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark, uuid_text
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     TIME,
     TIMESTAMP_NS,

@@ -14,15 +14,15 @@ from msgspec import structs
 
 from floeberg.api.catalog import Catalog
 from floeberg.api.table import Table
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.commit.append import Append
 from floeberg.errors import DataFileCorrupt
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.frame_registry import scan_of
 from floeberg.spark.read.parquet import scan as parquet_scan
-from floeberg.spec.data_file import DataFile, FileFormat
-from spark_rows import arrow_rows, loaded, spark_rows
-from table_data import write_rows
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
+from lakes.table_data import write_rows
+from spark_runs.spark_rows import arrow_rows, loaded, spark_rows
 
 pytestmark = pytest.mark.connect
 
@@ -175,8 +175,8 @@ def test_types_without_a_spark_type_of_their_own_come_in_the_documented_form(spa
 
 
 def _schema(ddl: str) -> Any:
-    from floeberg.spec.schema import Schema
-    from floeberg.spec.schema_json import type_from_json
+    from floeberg.spec.schemas.schema import Schema
+    from floeberg.spec.schemas.schema_json import type_from_json
     from floeberg.spec.types import NestedField
 
     names = {"fixed(3)": "fixed[3]", "bigint": "long"}

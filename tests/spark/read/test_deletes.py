@@ -14,15 +14,15 @@ from pyspark.sql import functions as F
 
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
-from floeberg.arrow.types import arrow_schema
-from floeberg.arrow.write import RollingWriter
+from floeberg.arrow.columns.types import arrow_schema
+from floeberg.arrow.write.data_files import RollingWriter
 from floeberg.commit.row_delta import RowDelta
 from floeberg.spark.read.deletes import positions as position_deletes
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.frame_registry import scan_of
-from floeberg.spec.data_file import FileContent
+from floeberg.spec.snapshots.manifest_entry import FileContent
 from floeberg.sql.conditions.filters import parse_where
-from spark_rows import arrow_rows, loaded, spark_rows
+from spark_runs.spark_rows import arrow_rows, loaded, spark_rows
 
 
 def append(table: Table, rows: list[dict[str, Any]]) -> None:

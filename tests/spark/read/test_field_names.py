@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids
-from scan_tables import new_table
+from lakes.scan_tables import new_table
 
 
 def test_a_name_is_unsafe_once_it_meant_another_field_and_without_a_whole_history_none_is_safe() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from floeberg.api.catalog import Catalog
 from floeberg.spark.read.frame import table_frame
-from spark_rows import arrow_rows, loaded, spark_rows
+from spark_runs.spark_rows import arrow_rows, loaded, spark_rows
 
 DDL = "id bigint, name string, price double, day date, at timestamp, local timestamp_ntz, s struct<a: int, b: string>, l array<int>, m map<string, int>, d decimal(10,2)"
 
@@ -36,7 +36,7 @@ def some_rows(first: int, count: int) -> list[dict[str, Any]]:
 
 
 def append(table: Any, rows: list[dict[str, Any]]) -> None:
-    from floeberg.arrow.types import arrow_schema
+    from floeberg.arrow.columns.types import arrow_schema
 
     table.append(pa.Table.from_pylist(rows, schema=arrow_schema(table.schema)))
 

@@ -9,7 +9,7 @@ import pytest
 
 from floeberg.api.catalog import Catalog
 from floeberg.api.table import Table
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.errors import InvalidInput
 from floeberg.scan.aggregates import Aggregate, AggregateFunction
 from floeberg.spark.read.aggregates import aggregate_frame
@@ -17,7 +17,7 @@ from floeberg.spark.read.changelog import changelog_frame
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.frame_explanation import explain
 from floeberg.spark.read.prune_frames import filtered
-from spark_rows import loaded, spark_rows
+from spark_runs.spark_rows import loaded, spark_rows
 
 
 def append(table: Table, first: int) -> None:

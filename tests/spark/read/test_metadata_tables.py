@@ -9,14 +9,13 @@ from uuid import UUID
 import pyarrow as pa
 import pytest
 
-from engine_model import random_model
 from floeberg.api.attach import attach
 from floeberg.api.catalog import catalog
 from floeberg.api.inspect import TABLES
 from floeberg.api.table import Table
 from floeberg.inspect.by_name import AT_A_SNAPSHOT
 from floeberg.spark.host.types import frame_schema
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     INT,
     LONG,
@@ -31,7 +30,8 @@ from floeberg.spec.types import (
     UuidType,
     VariantType,
 )
-from metadata_rows import inspected_rows, shown_rows
+from models.engine_model import random_model
+from spark_runs.metadata_rows import inspected_rows, shown_rows
 
 ZONE = "spark.sql.session.timeZone"
 ZONES = ("UTC", "America/New_York", "Asia/Kathmandu", "Pacific/Apia")

@@ -13,7 +13,7 @@ import pytest
 
 from floeberg.api.table import Table
 from floeberg.commit.append import Append
-from floeberg.spec.data_file import DataFile, FileFormat
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 
 Rows = list[tuple[Any, ...]]
 FIRST: Rows = [(1, "x", "a"), (2, None, "a"), (3, "y", None), (4, "z", "ü/1"), (5, "own", "a"), (6, "own", "b")]

@@ -12,7 +12,7 @@ import pytest
 
 from floeberg.api.catalog import Catalog
 from floeberg.api.table import Table
-from floeberg.arrow.types import arrow_type
+from floeberg.arrow.columns.types import arrow_type
 from floeberg.spark.read.parquet.field_names import wrapped_ids
 
 INT: Final = (-(2**31), 7, 2**31 - 1)

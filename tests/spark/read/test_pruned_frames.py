@@ -14,14 +14,14 @@ import pytest
 
 from floeberg.api.catalog import Catalog
 from floeberg.api.table import Table
-from floeberg.arrow.types import arrow_schema
-from floeberg.arrow.write import RollingWriter
+from floeberg.arrow.columns.types import arrow_schema
+from floeberg.arrow.write.data_files import RollingWriter
 from floeberg.commit.row_delta import RowDelta
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.frame_explanation import explain
 from floeberg.spark.read.prune_frames import filtered
-from floeberg.spec.data_file import FileContent
-from spark_rows import loaded
+from floeberg.spec.snapshots.manifest_entry import FileContent
+from spark_runs.spark_rows import loaded
 
 Row = dict[str, Any]
 OPS: dict[str, Callable[[Any, Any], bool]] = {

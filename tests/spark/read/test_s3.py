@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from floeberg.api.catalog import catalog
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.frame_explanation import explain
-from s3_server import running_s3_server
-from spark_rows import arrow_rows, loaded, spark_rows
+from servers.s3_server import running_s3_server
+from spark_runs.spark_rows import arrow_rows, loaded, spark_rows
 
 
 @pytest.mark.s3

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from engine_filters import random_filter
-from engine_model import random_model
 from floeberg.api.catalog import Catalog
 from floeberg.api.table import Table
 from floeberg.errors import FloebergError
@@ -18,9 +16,11 @@ from floeberg.expr.nodes import Expression, predicates
 from floeberg.spark.entry.to_spark import to_spark
 from floeberg.spark.read.frame import table_frame
 from floeberg.spec.types import TimestampNsType, TimestamptzNsType, TimeType, UuidType
-from golden_shared import ENTRIES, READABLE, need_collection, open_entry, options_of
-from golden_tables import RECORDED, open_golden
-from spark_rows import arrow_rows, loaded, spark_rows
+from golden_collection.golden_shared import ENTRIES, READABLE, need_collection, open_entry, options_of
+from golden_collection.golden_tables import RECORDED, open_golden
+from models.engine_model import random_model
+from spark_runs.spark_rows import arrow_rows, loaded, spark_rows
+from strategies.engine_filters import random_filter
 
 SCHEMELESS = {"match-delete-paths-without-scheme": "true"}
 REFUSED = {"legacy_bare_deletion_vector"}

@@ -9,7 +9,7 @@ import pytest
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.workers.arrow_values import from_spark, spark_arrow_schema, to_spark
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import ListType, NestedField, TimestampNsType, TimestamptzNsType
 
 SCHEMA: Final = Schema(NestedField(1, "c", TimestampNsType()), NestedField(2, "l", ListType(3, TimestamptzNsType())))

@@ -10,9 +10,9 @@ import pytest
 from floeberg.api.catalog import Catalog
 from floeberg.spark.entry.to_spark import to_spark
 from floeberg.spark.read.frame import table_frame
-from floeberg.spec.data_file import FileFormat
-from foreign_tables import add_file, foreign_table, with_id
-from spark_rows import arrow_rows, loaded, spark_rows
+from floeberg.spec.snapshots.manifest_entry import FileFormat
+from lakes.foreign_tables import add_file, foreign_table, with_id
+from spark_runs.spark_rows import arrow_rows, loaded, spark_rows
 
 PLAIN = pa.table({"x": [1, 2, 3], "y": ["a", None, "c"]})
 PARTIAL = pa.table(

@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from floeberg.errors import FloebergError, InvalidInput, UnsupportedFeature
-from struct_values import literal, near_type, random_type
+from strategies.struct_values import literal, near_type, random_type
 
 
 def _outcome(session: Any, statement: str, table: str) -> list[Any] | None:

@@ -9,7 +9,7 @@ import pytest
 
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.dml.insert import exact_condition
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import INT, STRING, NestedField
 from floeberg.sql.text.names import TableIdentifier
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from hidden_column_queries import HIDDEN, Queries
+from strategies.hidden_column_queries import HIDDEN, Queries
 
 TABLE, MIRROR = "lake.db.hidden", "hidden_mirror"
 SEEDS = range(16)

@@ -12,7 +12,7 @@ import pytest
 
 from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import keeps
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BOOLEAN,
     DATE,
@@ -33,7 +33,7 @@ from floeberg.sql.conditions.to_expression import to_exact_expression, to_expres
 from floeberg.sql.queries.references import find_references, replace_references
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.names import NamespaceIdentifier, SessionNames, TableIdentifier
-from sql_corpus import QUERIES
+from spark_runs.sql_corpus import QUERIES
 
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [

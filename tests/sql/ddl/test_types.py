@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from floeberg.errors import InvalidInput
 from floeberg.spec import types as t
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_projection import assign_fresh_ids
+from floeberg.spec.schemas.projection import assign_fresh_ids
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import UNSET, IcebergType, ListType, MapType, NestedField, StructType
 from floeberg.sql.ddl.types import schema_from_ddl, schema_to_ddl, type_from_ddl, type_to_ddl
 from strategies.schemas import schemas, with_fresh_ids

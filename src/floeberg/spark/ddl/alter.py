@@ -11,10 +11,10 @@ from floeberg.commit.table_changes import ChangeLocation, ChangeProperties, Chan
 from floeberg.spark.ddl.create import COMMENT
 from floeberg.spark.host.execution import Execution, commit
 from floeberg.spark.host.results import nothing
-from floeberg.spec.partition_terms import PartitionTerm
-from floeberg.spec.partition_update import PartitionSpecUpdate
-from floeberg.spec.refs import RefType
-from floeberg.spec.sorting import build_sort_order
+from floeberg.spec.evolution.partition_update import PartitionSpecUpdate
+from floeberg.spec.partitions.sort_orders import build_sort_order
+from floeberg.spec.partitions.terms import PartitionTerm
+from floeberg.spec.snapshots.refs import RefType
 from floeberg.sql.statements.statements import (
     AddPartitionField,
     CommentOn,

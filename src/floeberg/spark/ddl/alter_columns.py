@@ -12,8 +12,8 @@ from floeberg.spark.ddl.alter import load
 from floeberg.spark.ddl.columns import default_value, field_of, schema_of, type_of
 from floeberg.spark.host.execution import Execution, commit
 from floeberg.spark.host.results import nothing
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_update import SchemaUpdate
+from floeberg.spec.evolution.schema_update import SchemaUpdate
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import UNSET, NestedField
 from floeberg.sql.ddl.types import type_to_ddl
 from floeberg.sql.statements.statements import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from floeberg.errors import ColumnAlreadyExists, InvalidInput
 from floeberg.spark.host.execution import Execution
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import UNSET, IcebergType, NestedField
 from floeberg.sql.ddl.types import schema_from_ddl, type_from_ddl
 from floeberg.sql.statements.statements import ColumnDefinition

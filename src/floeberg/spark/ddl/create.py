@@ -38,10 +38,10 @@ from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.geo_values import with_wkb
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.options import session_write_options, write_options
-from floeberg.spec.builder import apply_updates
-from floeberg.spec.partition_terms import PartitionTerm
-from floeberg.spec.refs import MAIN_BRANCH
-from floeberg.spec.schema import Schema
+from floeberg.spec.changes.table_builder import apply_updates
+from floeberg.spec.partitions.terms import PartitionTerm
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.sql.statements.statements import CreateTable, CreateTableLike, DropTable, RenameTable
 from floeberg.sql.text.names import SESSION_CATALOG, TableIdentifier
 from floeberg.storage.location import parse_from_user

@@ -15,11 +15,11 @@ from floeberg.spark.host.session import Resolved
 from floeberg.spark.host.types import spark_type
 from floeberg.spark.query.view_scope import QUERY_COLUMNS
 from floeberg.spark.read.metadata_tables import metadata_columns
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_terms import PartitionTerm
-from floeberg.spec.partition_union import unified_partition_type
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import IdentityTransform
+from floeberg.spec.metadata.partition_union import unified_partition_type
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.terms import PartitionTerm
+from floeberg.spec.partitions.transforms import IdentityTransform
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import UNSET
 from floeberg.sql.ddl.default_values import literal_text
 from floeberg.sql.statements.session_statements import DescribeTable

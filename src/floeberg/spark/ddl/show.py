@@ -18,8 +18,8 @@ from floeberg.spark.host.results import like, rows
 from floeberg.spark.host.session import Resolved
 from floeberg.spark.host.types import spark_field
 from floeberg.spark.host.views import temporary_views
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.ddl.types import schema_to_ddl
 from floeberg.sql.statements.session_statements import (
     ShowCatalogs,

@@ -8,10 +8,10 @@ from typing import Final
 from pyspark.sql import types as st
 
 from floeberg.spark.host.types import frame_schema
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partition_terms import PartitionTerm
-from floeberg.spec.schema import Schema
-from floeberg.spec.transforms import DayTransform, HourTransform, MonthTransform, Transform, YearTransform
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.terms import PartitionTerm
+from floeberg.spec.partitions.transforms import DayTransform, HourTransform, MonthTransform, Transform, YearTransform
+from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.text.lexer import needs_quotes, quote_name
 
 Line = tuple[str, str, str | None]

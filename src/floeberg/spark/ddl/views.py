@@ -16,7 +16,7 @@ from floeberg.spark.host.view_settings import settings_now
 from floeberg.spark.host.views import TextView, ViewColumns, ViewScope, is_temporary_view, mark_of, marked
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.query.view_scope import QUERY_COLUMNS, SCHEMA_MODE, catalogs_of, shown_name, temporary_views_of
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import NestedField
 from floeberg.sql.queries.references import find_references
 from floeberg.sql.statements.session_statements import AlterViewAs, CreateView, DropView

@@ -17,7 +17,7 @@ from floeberg.spark.host.types import spark_type
 from floeberg.spark.write.exact_values import exact_text, refuse_cut_default
 from floeberg.spark.write.store_assignment import StoreRules, assignment_problem
 from floeberg.spark.write.store_cast import stored_text
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import UNSET, IcebergType, NestedField, StructType, TimeType
 from floeberg.sql.ddl.default_values import literal_text
 from floeberg.sql.queries.references import double_braces

@@ -23,7 +23,7 @@ from floeberg.spark.workers.in_workers import collect_from_workers
 from floeberg.spark.write.distribution import distributed
 from floeberg.spark.write.job import WriterTask, run_work, writer_task
 from floeberg.spark.write.options import DistributionMode
-from floeberg.spec.data_file import DataFile
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,7 +13,7 @@ from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.dml.target_scan import KeptRows, group_numbers, kept_rows_reader
 from floeberg.spark.write.job import WriterTask, run_writers, writer_task
-from floeberg.spec.data_file import DataFile
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 
 def may_be_copied(target: ChangedTable, tasks: Sequence[FileScanTask]) -> bool:

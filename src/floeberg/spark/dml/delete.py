@@ -11,7 +11,7 @@ from floeberg.spark.dml.row_change import PlannedChange, carry_out
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
 from floeberg.spark.host.execution import Execution
-from floeberg.spec.metadata_columns import FILE_PATH, ROW_POSITION
+from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_POSITION
 from floeberg.sql.statements.dml_statements import Delete
 
 

@@ -24,7 +24,7 @@ from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite,
 from floeberg.spark.write.exact_values import refuse_cut_default
 from floeberg.spark.write.options import is_dynamic, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
-from floeberg.spec.schema import Schema, walk_fields
+from floeberg.spec.schemas.schema import Schema, walk_fields
 from floeberg.spec.types import UNSET
 from floeberg.sql.conditions.to_expression import to_exact_expression
 from floeberg.sql.ddl.default_values import literal_text

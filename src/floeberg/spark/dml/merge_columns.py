@@ -30,7 +30,7 @@ from floeberg.spark.host.types import nullable
 from floeberg.spark.write.exact_values import exact_column
 from floeberg.spark.write.store_assignment import StoreRules, store_rules
 from floeberg.spark.write.store_cast import stored_column
-from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.spec.types import IcebergType
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import Name

@@ -17,7 +17,7 @@ from floeberg.files.deletion_vector import bitmap_of
 from floeberg.spark.dml.changed_rows import PREFIX, SOURCE_ROW
 from floeberg.spark.dml.merge_key_pairs import KeyPair
 from floeberg.spark.read.deletes.positions import to_words, words_column
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DateType, NestedField, StringType, TimestamptzType
 from floeberg.sql.text.lexer import quote_name
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 from pyroaring import BitMap64
 
-from floeberg.arrow.row_level import DeletedRows, FoundRows, RowCounts
-from floeberg.arrow.table_writer import TableWriter
+from floeberg.arrow.changes.row_level import DeletedRows, FoundRows, RowCounts
+from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.errors import FloebergError, InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
@@ -25,8 +25,8 @@ from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.read.arrow_scan import table_files
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.options import DistributionMode
-from floeberg.spec.data_file import DataFile
-from floeberg.spec.metadata_columns import ROW_ID
+from floeberg.spec.schemas.metadata_columns import ROW_ID
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

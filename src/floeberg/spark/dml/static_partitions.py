@@ -9,7 +9,7 @@ from typing import Final
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import spark_type
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BooleanType,
     DateType,

@@ -29,16 +29,16 @@ from floeberg.spark.host.types import frame_field, has_nanoseconds
 from floeberg.spark.write.exact_values import refuse_cut, shown_column
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
-from floeberg.spec.lineage import MIN_FORMAT_VERSION
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_columns import (
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.metadata_columns import (
     FILE_PATH,
     LAST_UPDATED_SEQUENCE_NUMBER,
     ROW_ID,
     ROW_POSITION,
     with_row_lineage,
 )
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION
 from floeberg.spec.types import NestedField
 from floeberg.sql.conditions.predicates import Condition
 from floeberg.sql.conditions.to_expression import to_exact_expression, to_expression

@@ -27,8 +27,8 @@ from floeberg.spark.read.routes import ColumnChoice, route
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.workers.scan import TableFiles
-from floeberg.spec.metadata_columns import ROW_POSITION
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.metadata_columns import ROW_POSITION
+from floeberg.spec.schemas.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -31,7 +31,7 @@ from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.write.store_assignment import store_rules
-from floeberg.spec.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.sql.queries.references import double_braces
 from floeberg.sql.statements.dml_statements import Update
 from floeberg.sql.text.lexer import quote_name

@@ -26,10 +26,10 @@ from floeberg.spark.host.types import spark_type
 from floeberg.spark.workers.stores import worker_stores
 from floeberg.spark.write.job import WriterTask
 from floeberg.spark.write.options import WriteOptions, write_options
-from floeberg.spec.data_file import DataFile
-from floeberg.spec.partition_types import partition_type_of
-from floeberg.spec.schema import Schema
-from floeberg.spec.sorting import UNSORTED
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.partitions.sort_orders import UNSORTED
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import StoreRegistry, Stores
 

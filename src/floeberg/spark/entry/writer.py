@@ -20,7 +20,7 @@ from floeberg.spark.host.spark_errors import methods_raise_spark_errors
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.commands import append, overwrite, overwrite_matching, overwrite_partitions
 from floeberg.spark.write.options import is_dynamic
-from floeberg.spec.partition_terms import PartitionTerm, parse_partition_term
+from floeberg.spec.partitions.terms import PartitionTerm, parse_partition_term
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import TableIdentifier

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.refs import BeginBranch, CreateRef
 from floeberg.errors import InvalidInput
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import MAIN_BRANCH, RefType
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.refs import MAIN_BRANCH, RefType
 from floeberg.sql.text.names import Selector
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import types as st
 
-from floeberg.arrow.types import arrow_schema
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.spark.host.originals import spark_sql
 from floeberg.sql.ddl.types import schema_from_ddl
 

@@ -12,8 +12,8 @@ from typing import Final
 from pyspark.sql import types as st
 
 from floeberg.errors import UnsupportedFeature
-from floeberg.spec.schema import Schema
-from floeberg.spec.schema_projection import IdCounter, assign_fresh_type_ids
+from floeberg.spec.schemas.projection import IdCounter, assign_fresh_type_ids
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BinaryType,
     BooleanType,

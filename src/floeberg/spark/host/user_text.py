@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from floeberg.errors import FloebergError, InvalidInput
-from floeberg.spec.metadata_columns import METADATA_COLUMN_NAMES
+from floeberg.spec.schemas.metadata_columns import METADATA_COLUMN_NAMES
 from floeberg.sql.text.lexer import line_and_column, tokenize
 
 _INTERNAL: Final = re.compile(r"__floeberg|_pyspark_|floeberg_\d|floeberg_parameter_|floeberg_frame")

@@ -12,7 +12,7 @@ from floeberg.commit.cherry_pick import CherryPick, Publish, find_staged
 from floeberg.commit.refs import FastForward, SetBranchSnapshot, snapshot_before
 from floeberg.errors import InvalidInput, SnapshotNotFound
 from floeberg.spark.host.execution import commit
-from floeberg.spec.refs import MAIN_BRANCH
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 Values = dict[str, Any]
 Rows = list[tuple[Any, ...]]

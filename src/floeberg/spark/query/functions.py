@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import types as st
 from pyspark.sql.functions import arrow_udf
 
-from floeberg.arrow.types import iceberg_type
+from floeberg.arrow.columns.types import iceberg_type
 from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession

@@ -34,7 +34,7 @@ from floeberg.spark.read.named_tables import (
 )
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS, renamed, with_own_names
 from floeberg.spark.read.table_cache import is_cached
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.conditions.predicates import Condition
 from floeberg.sql.conditions.to_expression import to_expression
 from floeberg.sql.queries.conjuncts import table_conditions

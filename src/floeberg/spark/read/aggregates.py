@@ -7,14 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from floeberg.arrow.physical import array_of
+from floeberg.arrow.columns.physical import array_of
 from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.aggregates import Aggregate, AggregateFunction, aggregate_from_metadata
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.snapshot_choice import choose_snapshot
 from floeberg.spark.read.local_frame import arrow_local_frame
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import LONG, IcebergType, NestedField
 
 

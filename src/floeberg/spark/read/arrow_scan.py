@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from floeberg.arrow.scan import read_tasks
+from floeberg.arrow.scan.execute import read_tasks
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.static import StaticPointer
 from floeberg.errors import UnsupportedFeature
@@ -18,10 +18,10 @@ from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.workers.scan import SplitReader, TableFiles, TableStores
 from floeberg.spark.workers.stores import WorkerStores, worker_stores
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.name_mapping import create_name_mapping
-from floeberg.spec.schema import Schema
-from floeberg.spec.table_name_mapping import table_name_mapping
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_name_mapping import table_name_mapping
+from floeberg.spec.schemas.name_mapping import create_name_mapping
+from floeberg.spec.schemas.schema import Schema
 from floeberg.storage.registry import Stores
 
 _EVEN_SPLITS: Final = 4

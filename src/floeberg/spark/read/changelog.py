@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from floeberg.arrow.changelog import changelog_schema
+from floeberg.arrow.scan.changelog import changelog_schema
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression

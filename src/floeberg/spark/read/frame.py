@@ -28,7 +28,7 @@ from floeberg.spark.read.parquet.partition_columns import all_partition_sources,
 from floeberg.spark.read.parquet.scan import FILE_NAME
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 
 
 def table_frame(

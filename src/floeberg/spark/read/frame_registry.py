@@ -15,7 +15,7 @@ from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.routes import Routes
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,8 @@ from floeberg.spark.read.derived_frames import own_copy
 from floeberg.spark.read.frame import with_metadata_columns
 from floeberg.spark.read.frame_registry import FrameStep, TableFrame, is_connect
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS
-from floeberg.spec.metadata_columns import PARTITION_NAME, metadata_column
-from floeberg.spec.partition_union import unified_partition_type
+from floeberg.spec.metadata.partition_union import unified_partition_type
+from floeberg.spec.schemas.metadata_columns import PARTITION_NAME, metadata_column
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import quote_name
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from floeberg.spark.host.exact_types import exact_frame_schema
 from floeberg.spark.host.types import frame_schema
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floeberg.arrow.changelog import changelog_schema
+from floeberg.arrow.scan.changelog import changelog_schema
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.inspect.by_name import AT_A_SNAPSHOT, metadata_table_batches, metadata_table_schema
@@ -14,7 +14,7 @@ from floeberg.spark.host.session import Selection
 from floeberg.spark.read.changelog import changelog_frame
 from floeberg.spark.read.local_frame import arrow_local_frame
 from floeberg.spark.read.options import FrameOptions
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,7 +16,7 @@ from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.metadata_tables import metadata_frame
 from floeberg.spark.read.options import CHOOSING, WITHOUT_EFFECT, FrameOptions
 from floeberg.spark.read.table_cache import cached_frame
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.text.names import Selector, TableIdentifier
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from floeberg.spark.read.parquet.metadata_columns import (
 from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask, parquet_frame
 from floeberg.spark.read.routes import ColumnChoice
 from floeberg.spark.workers.scan import TableFiles
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.text.lexer import quote_name
 
 

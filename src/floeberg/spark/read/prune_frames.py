@@ -21,7 +21,7 @@ from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
 from floeberg.spark.read.parquet.paths import given_location
 from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask
 from floeberg.spark.read.routes import Routes
-from floeberg.spec.schema import walk_fields
+from floeberg.spec.schemas.schema import walk_fields
 from floeberg.sql.conditions.to_expression import to_expression
 
 MAX_NAMES: Final = 10_000

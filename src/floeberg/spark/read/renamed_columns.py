@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.spark.read.frame_registry import remember, scan_of
-from floeberg.spec.metadata_columns import CHANGELOG_COLUMNS, METADATA_COLUMN_NAMES
+from floeberg.spec.schemas.metadata_columns import CHANGELOG_COLUMNS, METADATA_COLUMN_NAMES
 from floeberg.sql.queries.hidden_columns import PREFIX, statement_name
 
 if TYPE_CHECKING:

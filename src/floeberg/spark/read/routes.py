@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from floeberg.arrow.file_schema import file_fields
-from floeberg.arrow.read_parquet import open_parquet
+from floeberg.arrow.formats.file_schema import file_fields
+from floeberg.arrow.formats.read_parquet import open_parquet
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.deletes.equality import can_join
 from floeberg.spark.read.parquet.columns import CompiledColumn, compiled_column
@@ -19,10 +19,10 @@ from floeberg.spark.read.parquet.partition_columns import partition_sources
 from floeberg.spark.read.parquet.paths import hadoop_scheme, is_hidden
 from floeberg.spark.read.parquet.scan import GENERATED_INDEX, PlacedTask
 from floeberg.spark.workers.scan import TableFiles
-from floeberg.spec.data_file import DataFile, FileFormat
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.metadata_columns import IS_DELETED
-from floeberg.spec.schema import Schema, walk_fields
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.metadata_columns import IS_DELETED
+from floeberg.spec.schemas.schema import Schema, walk_fields
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import NestedField
 from floeberg.storage.location import parse
 

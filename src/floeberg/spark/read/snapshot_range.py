@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.read.options import FrameOptions
-from floeberg.spec.metadata import TableMetadata
+from floeberg.spec.metadata.table_metadata import TableMetadata
 
 
 def snapshot_range(

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from floeberg.arrow.nested import MakeField, map_leaves, relist
-from floeberg.arrow.types import arrow_type
+from floeberg.arrow.columns.nested import MakeField, map_leaves, relist
+from floeberg.arrow.columns.types import arrow_type
 from floeberg.errors import InvalidInput
 from floeberg.spark.host.exact_types import MICROSECOND, NANOSECOND
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     FixedType,
     IcebergType,

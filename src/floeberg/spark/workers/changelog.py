@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from floeberg.arrow.changelog import changelog_schema, read_changes
+from floeberg.arrow.scan.changelog import changelog_schema, read_changes
 from floeberg.scan.changelog_tasks import ChangelogTask
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.workers.scan import TableFiles
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from floeberg.arrow.transforms import transform_array
-from floeberg.arrow.types import iceberg_type
-from floeberg.spec.transforms import BucketTransform, Transform, TruncateTransform, parse_transform
+from floeberg.arrow.columns.transforms import transform_array
+from floeberg.arrow.columns.types import iceberg_type
+from floeberg.spec.partitions.transforms import BucketTransform, Transform, TruncateTransform, parse_transform
 from floeberg.spec.types import BINARY, STRING, IcebergType
 
 

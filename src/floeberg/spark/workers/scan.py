@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from floeberg.arrow.deletes import DeleteLoader
-from floeberg.arrow.open_file import ReadOptions
-from floeberg.arrow.scan import TableReader, read_tasks
+from floeberg.arrow.formats.open_file import ReadOptions
+from floeberg.arrow.scan.deletes import DeleteLoader
+from floeberg.arrow.scan.execute import TableReader, read_tasks
 from floeberg.catalogs.static import RelocatedStore
 from floeberg.effects.protocols import Store
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.workers.stores import WorkerStores
-from floeberg.spec.name_mapping import NameMapping
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.name_mapping import NameMapping
+from floeberg.spec.schemas.schema import Schema
 from floeberg.storage.registry import Stores
 from floeberg.storage.relocation import Relocation
 

@@ -15,7 +15,7 @@ from floeberg.spark.host.types import has_nanoseconds, spark_type
 from floeberg.spark.write.exact_values import refuse_cut
 from floeberg.spark.write.store_assignment import assignment_problem, store_rules
 from floeberg.spark.write.store_cast import is_stored_as_it_is, stored_text
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import UNSET, NestedField
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from floeberg.spark.write.geo_values import with_wkb
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.matching_files import matching_files
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
-from floeberg.spec.data_file import DataFile
+from floeberg.spec.snapshots.manifest_entry import DataFile
 from floeberg.storage.registry import Stores
 
 if TYPE_CHECKING:

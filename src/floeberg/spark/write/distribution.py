@@ -8,15 +8,15 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from floeberg.arrow.transforms import transform_array
-from floeberg.arrow.types import arrow_type, iceberg_type
+from floeberg.arrow.columns.transforms import transform_array
+from floeberg.arrow.columns.types import arrow_type, iceberg_type
 from floeberg.spark.host.exact_types import MICROSECOND
 from floeberg.spark.host.types import NS_TYPES, spark_type
 from floeberg.spark.write.options import DistributionMode
-from floeberg.spec.partitioning import PartitionField, PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.sorting import NullOrder, SortDirection, SortField, SortOrder
-from floeberg.spec.transforms import IdentityTransform, Transform, VoidTransform
+from floeberg.spec.partitions.sort_orders import NullOrder, SortDirection, SortField, SortOrder
+from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
+from floeberg.spec.partitions.transforms import IdentityTransform, Transform, VoidTransform
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import IcebergType
 from floeberg.sql.text.lexer import quote_name
 

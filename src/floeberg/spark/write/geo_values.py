@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.host.types import geo_type_of
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

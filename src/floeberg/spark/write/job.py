@@ -15,9 +15,9 @@ from msgspec import structs
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
 
-from floeberg.arrow.locations import DataLocations
-from floeberg.arrow.write import RollingWriter
-from floeberg.arrow.write_properties import write_properties
+from floeberg.arrow.formats.write_properties import write_properties
+from floeberg.arrow.write.data_files import RollingWriter
+from floeberg.arrow.write.locations import DataLocations
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, StorageError
 from floeberg.files.data_file_wire import decode_data_file, encode_data_file
@@ -27,11 +27,11 @@ from floeberg.spark.workers.in_workers import Work, collect_from_workers
 from floeberg.spark.workers.stores import WorkerStores, worker_stores
 from floeberg.spark.write.distribution import distributed
 from floeberg.spark.write.options import WriteOptions
-from floeberg.spec.data_file import DataFile
-from floeberg.spec.partition_types import partition_type_of
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
-from floeberg.spec.sorting import SortOrder
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.partitions.sort_orders import SortOrder
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile
 from floeberg.spec.types import StructType
 from floeberg.storage.registry import Stores
 

@@ -13,9 +13,9 @@ from floeberg.errors import InvalidInput
 from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import choose_snapshot
 from floeberg.spark.read.frame import table_frame
-from floeberg.spec.data_file import DataFile
-from floeberg.spec.metadata_columns import FILE_PATH
-from floeberg.spec.refs import MAIN_BRANCH
+from floeberg.spec.schemas.metadata_columns import FILE_PATH
+from floeberg.spec.snapshots.manifest_entry import DataFile
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

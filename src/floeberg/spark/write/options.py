@@ -9,8 +9,8 @@ from typing import Final
 
 from floeberg.commit.isolation import IsolationLevel
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.refs import MAIN_BRANCH
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 SNAPSHOT_PROPERTY: Final = "snapshot-property."
 _TO_PROPERTY: Final = {

@@ -10,8 +10,8 @@ from typing import Final
 from floeberg.errors import InvalidInput
 from floeberg.expr.literals import Literal, Temporal
 from floeberg.expr.nodes import Expression, Op, Predicate, Term
-from floeberg.spec.temporal import NANOS_PER_MICRO, NANOS_PER_SECOND, parse_date, parse_time, split_timestamp
 from floeberg.spec.types import DATE, TIME, TIMESTAMP, TIMESTAMP_NS, TIMESTAMPTZ, TIMESTAMPTZ_NS
+from floeberg.spec.values.temporal import NANOS_PER_MICRO, NANOS_PER_SECOND, parse_date, parse_time, split_timestamp
 from floeberg.sql.conditions.filter_text import FilterText
 from floeberg.sql.text.lexer import Kind, string_value, words
 

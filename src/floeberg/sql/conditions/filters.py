@@ -28,7 +28,7 @@ from floeberg.expr.nodes import (
     and_,
 )
 from floeberg.expr.rewrite import negated
-from floeberg.spec.transforms import TemporalTransform
+from floeberg.spec.partitions.transforms import TemporalTransform
 from floeberg.sql.conditions.filter_literals import like_predicate, read_literal
 from floeberg.sql.conditions.filter_text import RESERVED_WORDS, FilterText
 from floeberg.sql.text.lexer import Kind, name_value

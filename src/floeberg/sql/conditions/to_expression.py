@@ -8,7 +8,7 @@ from typing import Final
 from floeberg.errors import InvalidInput
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import FALSE, Expression, Op, Predicate, Reference, and_, or_
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import BinaryType, BooleanType, FixedType, NestedField, StringType, StructType, UuidType
 from floeberg.sql.conditions.coercion import Between, Coerced, Session, coerce, decimals_fit
 from floeberg.sql.conditions.predicates import (

@@ -8,8 +8,6 @@ from decimal import Decimal
 from typing import Final
 
 from floeberg.errors import InvalidInput
-from floeberg.spec import temporal
-from floeberg.spec.physical import check_value
 from floeberg.spec.types import (
     BooleanType,
     DateType,
@@ -27,6 +25,8 @@ from floeberg.spec.types import (
     TimeType,
     UuidType,
 )
+from floeberg.spec.values import temporal
+from floeberg.spec.values.physical import check_value
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Kind, quote_string, string_value, words
 

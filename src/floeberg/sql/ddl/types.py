@@ -21,8 +21,8 @@ from collections.abc import Callable
 from typing import Final
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.schema import MAX_SCHEMA_DEPTH, Schema
-from floeberg.spec.schema_projection import IdCounter, assign_fresh_type_ids
+from floeberg.spec.schemas.projection import IdCounter, assign_fresh_type_ids
+from floeberg.spec.schemas.schema import MAX_SCHEMA_DEPTH, Schema
 from floeberg.spec.types import (
     BINARY,
     BOOLEAN,

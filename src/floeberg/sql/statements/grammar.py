@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spec.partition_terms import PartitionTerm, parse_partition_term
-from floeberg.spec.sorting import SortTerm, parse_sort_term
+from floeberg.spec.partitions.sort_orders import SortTerm, parse_sort_term
+from floeberg.spec.partitions.terms import PartitionTerm, parse_partition_term
 from floeberg.sql.queries.references import References, find_references
 from floeberg.sql.statements.statements import ColumnDefinition, ColumnPosition, Pairs
 from floeberg.sql.text.cursor import Cursor

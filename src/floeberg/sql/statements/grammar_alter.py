@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from floeberg.spec.partition_terms import PartitionTerm
-from floeberg.spec.sorting import SortTerm
+from floeberg.spec.partitions.sort_orders import SortTerm
+from floeberg.spec.partitions.terms import PartitionTerm
 from floeberg.sql.statements.grammar import NotOurs
 from floeberg.sql.statements.grammar_refs import RefGrammar
 from floeberg.sql.statements.session_statements import AlterViewAs

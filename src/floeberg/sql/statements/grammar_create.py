@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from floeberg.spec.partition_terms import PartitionTerm, parse_partition_term
+from floeberg.spec.partitions.terms import PartitionTerm, parse_partition_term
 from floeberg.sql.statements.grammar import Grammar, NotOurs
 from floeberg.sql.statements.session_statements import CreateView, DropView, ViewColumn
 from floeberg.sql.statements.statements import (

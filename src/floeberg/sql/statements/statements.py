@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from floeberg.spec.partition_terms import PartitionTerm
-from floeberg.spec.sorting import SortTerm
+from floeberg.spec.partitions.sort_orders import SortTerm
+from floeberg.spec.partitions.terms import PartitionTerm
 from floeberg.sql.queries.references import References
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import Name

@@ -21,8 +21,8 @@ from floeberg.spark.read.deletes.keys import SCOPE, SEQUENCE_NUMBER, DeleteKeys
 from floeberg.spark.read.parquet.columns import OWN_PREFIX, CompiledColumn
 from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.workers.scan import TableFiles
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BinaryType,
     BooleanType,

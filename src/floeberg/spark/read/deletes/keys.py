@@ -8,11 +8,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from floeberg.arrow.deletes import read_equality_deletes
+from floeberg.arrow.scan.deletes import read_equality_deletes
 from floeberg.scan.tasks import DeleteFile
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.workers.scan import TableFiles
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 
 SCOPE: Final = "__floeberg_scope"
 SEQUENCE_NUMBER: Final = "__floeberg_delete_sequence_number"

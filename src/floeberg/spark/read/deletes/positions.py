@@ -17,12 +17,12 @@ import pyarrow as pa
 from pyroaring import BitMap64
 from pyspark.sql import functions as F
 
-from floeberg.arrow.deletes import DeleteLoader
+from floeberg.arrow.scan.deletes import DeleteLoader
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.parquet.columns import OWN_PREFIX
 from floeberg.spark.read.parquet.scan import ROW_INDEX
 from floeberg.spark.workers.scan import TableFiles
-from floeberg.spec.data_file import DataFile
+from floeberg.spec.snapshots.manifest_entry import DataFile
 
 Words: TypeAlias = npt.NDArray[np.int64]
 

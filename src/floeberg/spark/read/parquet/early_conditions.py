@@ -13,8 +13,8 @@ from typing import Final
 from floeberg.expr.nodes import BoundPredicate, BoundReference, Expression, Op
 from floeberg.scan.pruning import conjuncts
 from floeberg.spark.read.parquet.columns import CompiledColumn
-from floeberg.spec.temporal import LONG_MAX
 from floeberg.spec.types import DateType, DecimalType, IntegerType, LongType
+from floeberg.spec.values.temporal import LONG_MAX
 from floeberg.sql.ddl.default_values import literal_text
 from floeberg.sql.text.lexer import quote_name
 

@@ -22,8 +22,8 @@ import polars as pl
 from floeberg.files.metric_columns import metric_name
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.schema import Schema, walk_fields
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.schema import Schema, walk_fields
 from floeberg.spec.types import (
     DecimalType,
     DoubleType,

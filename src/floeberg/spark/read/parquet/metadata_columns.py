@@ -11,14 +11,15 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from floeberg.arrow.physical import array_of
-from floeberg.arrow.read import partition_value
+from floeberg.arrow.columns.physical import array_of
+from floeberg.arrow.scan.data_file import partition_value
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.parquet.columns import OWN_PREFIX, CompiledColumn
 from floeberg.spark.read.parquet.scan import ROW_INDEX
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
-from floeberg.spec.metadata_columns import (
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.metadata_columns import (
     FILE_PATH,
     IS_DELETED,
     LAST_UPDATED_SEQUENCE_NUMBER,
@@ -27,8 +28,7 @@ from floeberg.spec.metadata_columns import (
     ROW_POSITION,
     SPEC_ID,
 )
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.schema import Schema
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import NestedField
 from floeberg.sql.text.lexer import quote_name
 

@@ -13,9 +13,9 @@ import polars as pl
 from floeberg.files.metric_columns import metric_name
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spec.metadata import TableMetadata
-from floeberg.spec.partitioning import PartitionSpec
-from floeberg.spec.transforms import IdentityTransform
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.partitions.transforms import IdentityTransform
 
 VALUE_COUNTS = "value_counts"
 

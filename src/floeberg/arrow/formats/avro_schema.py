@@ -1,0 +1,148 @@
+"""Iceberg schemas as Avro's for data files, ids and logical types included: https://iceberg.apache.org/spec/#avro"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from floeberg.errors import InvalidInput
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.types import (
+    UNSET,
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampNsType,
+    TimestampType,
+    TimestamptzNsType,
+    TimestamptzType,
+    TimeType,
+    UuidType,
+    VariantType,
+)
+
+_PLAIN: Final[dict[type[IcebergType], Any]] = {
+    BooleanType: "boolean",
+    IntegerType: "int",
+    LongType: "long",
+    FloatType: "float",
+    DoubleType: "double",
+    StringType: "string",
+    BinaryType: "bytes",
+    GeometryType: "bytes",
+    GeographyType: "bytes",
+    DateType: {"type": "int", "logicalType": "date"},
+    TimeType: {"type": "long", "logicalType": "time-micros"},
+    TimestampType: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
+    TimestamptzType: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
+    TimestampNsType: {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": False},
+    TimestamptzNsType: {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": True},
+}
+_VALID_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+def avro_schema(schema: Schema) -> dict[str, Any]:
+    """The Avro record schema of a data file."""
+    return _Names().record(schema.fields, "table")
+
+
+def compatible_name(name: str) -> str:
+    """An Avro name for any column name, as the reference implementation makes it; ids, not names, identify columns."""
+    if _VALID_NAME.fullmatch(name):
+        return name
+    first = name[:1]
+    head = f"_{first}" if first.isascii() and first.isdigit() else _escape(first)
+    return head + "".join(_escape(char) for char in name[1:])
+
+
+def _escape(char: str) -> str:
+    return char if char == "_" or (char.isascii() and char.isalnum()) else f"_x{ord(char):X}"
+
+
+def decimal_bytes(precision: int) -> int:
+    """The fewest bytes that hold every unscaled value of a precision."""
+    return (int(10**precision - 1).bit_length() + 8) // 8
+
+
+class _Names:
+    """Avro wants each named type defined once: records and fixed types are told apart by the ids they hold."""
+
+    def __init__(self) -> None:
+        self._defined: set[str] = set()
+
+    def record(self, members: tuple[NestedField, ...], name: str) -> dict[str, Any]:
+        seen: set[str] = set()
+        fields = []
+        for member in members:
+            field = self._field(member)
+            if field["name"] in seen:
+                raise InvalidInput(f"column {member.name!r}: two columns of a struct have one Avro name")
+            seen.add(field["name"])
+            fields.append(field)
+        return {"type": "record", "name": name, "fields": fields}
+
+    def _field(self, member: NestedField) -> dict[str, Any]:
+        field: dict[str, Any] = {"name": compatible_name(member.name), "field-id": member.field_id}
+        if field["name"] != member.name:
+            field["iceberg-field-name"] = member.name
+        field["type"] = self._type(member)
+        if member.optional and (member.write_default is UNSET or member.write_default is None):
+            field["default"] = None
+        if member.doc:
+            field["doc"] = member.doc
+        return field
+
+    def _type(self, member: NestedField) -> Any:
+        inner = self._inner(member.type, member.field_id)
+        return ["null", inner] if member.optional else inner
+
+    def _inner(self, data_type: IcebergType, field_id: int) -> Any:
+        match data_type:
+            case StructType():
+                return self.record(data_type.members, f"r{field_id}")
+            case ListType():
+                return {"type": "array", "items": self._type(data_type.element), "element-id": data_type.element_id}
+            case MapType(key_type=StringType()):
+                return {
+                    "type": "map",
+                    "values": self._type(data_type.value),
+                    "key-id": data_type.key_id,
+                    "value-id": data_type.value_id,
+                }
+            case MapType():
+                pair = self.record(data_type.fields, f"k{data_type.key_id}_v{data_type.value_id}")
+                return {"type": "array", "logicalType": "map", "items": pair}
+            case DecimalType(precision=precision, scale=scale):
+                return self._fixed(
+                    f"decimal_{precision}_{scale}",
+                    decimal_bytes(precision),
+                    {"logicalType": "decimal", "precision": precision, "scale": scale},
+                )
+            case UuidType():
+                return self._fixed("uuid_fixed", 16, {"logicalType": "uuid"})
+            case VariantType():
+                parts = [{"name": name, "type": "bytes"} for name in ("metadata", "value")]
+                return {"type": "record", "name": f"r{field_id}", "fields": parts, "logicalType": "variant"}
+            case FixedType(length=length):
+                return self._fixed(f"fixed_{length}", length, {})
+        return _PLAIN[type(data_type)]
+
+    def _fixed(self, name: str, size: int, extra: dict[str, Any]) -> Any:
+        if name in self._defined:
+            return name
+        self._defined.add(name)
+        return {"type": "fixed", "name": name, "size": size, **extra}

@@ -1,0 +1,168 @@
+"""Which column of a table each column of a file is: by the file's field ids, by the table's name mapping, or by position or
+name where there is neither. https://iceberg.apache.org/spec/#column-projection"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from floeberg.arrow.formats.file_schema import FileField, has_ids
+from floeberg.effects.leniencies import Leniency, tolerate
+from floeberg.errors import DataFileCorrupt
+from floeberg.spec.schemas.name_mapping import MappedField, NameMapping, create_name_mapping
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.types import MapType, NestedField, NestedType
+
+
+def resolve_ids(
+    fields: tuple[FileField, ...],
+    *,
+    location: str,
+    name_mapping: NameMapping | None,
+    by_position: Schema | None = None,
+    by_name: Schema | None = None,
+    map_partly: bool = False,
+) -> tuple[FileField, ...]:
+    """The columns with ids: the file's own, or those that the table's name mapping gives to a file without any.
+
+    https://iceberg.apache.org/spec/#column-projection. Without both, columns are those of a schema by their positions or
+    by their names, whichever the format's reader gives. With `map_partly` the mapping also counts for columns without an
+    id of a file in which others have one. Raises DataFileCorrupt where nothing says which column is which.
+    """
+    if not fields:
+        return fields
+    if has_ids(fields):
+        if name_mapping is not None and map_partly:
+            fields = tuple(_mapped(field, name_mapping.fields) for field in fields)
+        _note_partial_ids(fields, location)
+        return fields
+    if name_mapping is not None:
+        return tuple(_mapped(field, name_mapping.fields) for field in fields)
+    if by_position is not None:
+        return fields_by_position(fields, by_position, location=location)
+    if by_name is not None:
+        tolerate(
+            Leniency.COLUMNS_BY_NAME, location, "has no field ids, and the table no name mapping: columns go by name"
+        )
+        return tuple(_mapped(field, create_name_mapping(by_name).fields) for field in fields)
+    raise _without_ids(fields, location, "the table has no name mapping to find its columns")
+
+
+def _without_ids(fields: Sequence[FileField], location: str, why: str) -> DataFileCorrupt:
+    return DataFileCorrupt(
+        f"{location} has no field ids, and {why} ({', '.join(repr(field.name) for field in fields[:10])}); set the table "
+        "property schema.name-mapping.default, or read with the option match-columns-by-name",
+        location=location,
+    )
+
+
+def _note_partial_ids(fields: Sequence[FileField], location: str) -> None:
+    left_out = [field.name for field in _members(fields) if field.field_id is None]
+    if left_out:
+        tolerate(
+            Leniency.PARTIAL_FIELD_IDS,
+            location,
+            f"has field ids for some columns only; {', '.join(map(repr, left_out[:10]))} are taken as not there",
+        )
+
+
+def _members(fields: Sequence[FileField]) -> Iterator[FileField]:
+    """The columns, and the members of structs that have ids, which are found by theirs."""
+    for field in fields:
+        yield field
+        below = field
+        while below.children and not below.is_struct:
+            below = below.children[-1]
+        if field.field_id is not None and below.is_struct and not _is_variant(below):
+            yield from _members(below.children)
+
+
+def _is_variant(field: FileField) -> bool:
+    """Whether a struct is laid out as a variant, whose parts have no ids."""
+    names = {child.name for child in field.children}
+    return "metadata" in names and names <= {"metadata", "value", "typed_value"}
+
+
+def fields_by_position(fields: tuple[FileField, ...], schema: Schema, *, location: str) -> tuple[FileField, ...]:
+    """The columns of a file without ids with those of the schema's columns at the same positions.
+
+    Raises DataFileCorrupt unless the ids of the schema's columns are 1 to n in this order: after a column was dropped and
+    another added, or moved, positions say nothing. And where a struct has another number of members.
+    """
+    if [column.field_id for column in schema.fields] != list(range(1, len(schema.fields) + 1)):
+        raise _without_ids(
+            fields,
+            location,
+            "the table neither a name mapping nor its first columns in their first order, by which to find its columns",
+        )
+    tolerate(
+        Leniency.COLUMNS_BY_POSITION,
+        location,
+        "has no field ids, and the table no name mapping: columns go by position"
+        + "".join(
+            f", {field.name!r} is {column.name!r}"
+            for field, column in zip(fields, schema.fields, strict=False)
+            if field.name != column.name
+        )[:200],
+    )
+    placed = [_placed(field, column, location) for field, column in zip(fields, schema.fields, strict=False)]
+    return (*placed, *fields[len(placed) :])
+
+
+def _placed(field: FileField, target: NestedField, location: str) -> FileField:
+    """The field as the target, its children as the target's at the same positions."""
+    below = target.type.fields if isinstance(target.type, NestedType) else ()
+    children = field.children
+    if isinstance(target.type, MapType) and not field.is_map and len(children) == 1 and len(children[0].children) == 2:
+        pairs = replace(children[0], children=_placed_all(children[0].children, below, field, location))
+        return replace(field, field_id=target.field_id, children=(pairs,))
+    if below and children:
+        children = _placed_all(children, below, field, location)
+    return replace(field, field_id=target.field_id, children=children)
+
+
+def _placed_all(
+    fields: Sequence[FileField], targets: Sequence[NestedField], around: FileField, location: str
+) -> tuple[FileField, ...]:
+    if len(fields) != len(targets):
+        raise DataFileCorrupt(
+            f"{location} has no field ids, and {around.name!r} has {len(fields)} members in the file, {len(targets)} in the "
+            "table: positions do not say which is which; set the table property schema.name-mapping.default",
+            location=location,
+        )
+    return tuple(_placed(field, target, location) for field, target in zip(fields, targets, strict=True))
+
+
+def _mapped(field: FileField, mappings: Sequence[MappedField]) -> FileField:
+    """The field with the id that the mapping gives to its name, unless it has one of its own."""
+    found = next((mapping for mapping in mappings if field.name in mapping.names), None)
+    below = found.fields if found is not None else ()
+    field_id = field.field_id if field.field_id is not None or found is None else found.field_id
+    if _is_list_of_pairs(field) and {"key", "value"} <= {name for mapping in below for name in mapping.names}:
+        (pair,) = field.children
+        pairs = replace(pair, children=_mapped_all(pair.children, ["key", "value"], below))
+        return replace(field, field_id=field_id, children=(pairs,))
+    return replace(field, field_id=field_id, children=_mapped_all(field.children, _child_names(field), below))
+
+
+def _mapped_all(
+    fields: Sequence[FileField], names: Sequence[str], mappings: Sequence[MappedField]
+) -> tuple[FileField, ...]:
+    return tuple(
+        replace(_mapped(replace(field, name=name), mappings), name=field.name)
+        for field, name in zip(fields, names, strict=True)
+    )
+
+
+def _is_list_of_pairs(field: FileField) -> bool:
+    """Whether a list may be a map: Avro has maps of texts only, others are arrays of records of two fields."""
+    return len(field.children) == 1 and not field.is_struct and len(field.children[0].children) == 2
+
+
+def _child_names(field: FileField) -> list[str]:
+    """The names that mappings use: lists and maps have fixed ones, whatever the file calls them."""
+    if field.is_struct:
+        return [child.name for child in field.children]
+    if field.is_map:
+        return ["key", "value"]
+    return ["element"] * len(field.children)

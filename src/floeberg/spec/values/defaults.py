@@ -1,0 +1,141 @@
+"""Default values of fields: https://iceberg.apache.org/spec/#default-values
+
+Read: a struct's default may give values for its members (as older texts of the specification allowed) or none (`{}`);
+a member that it does not give takes the member's own default. Defaults are understood in metadata of every version.
+Written: a struct's default is null or `{}`, and a default other than null needs v3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from floeberg.errors import InvalidInput
+from floeberg.spec.types import (
+    UNSET,
+    GeographyType,
+    GeometryType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+    UnknownType,
+    VariantType,
+)
+from floeberg.spec.values import single_value as values
+
+NULL_DEFAULT_TYPES: Final = (UnknownType, VariantType, GeometryType, GeographyType)
+"""Columns of these types must default to null."""
+
+
+def initial_value(field: NestedField) -> object:
+    """What a row has for a field that its data file was written without; a struct comes as a dict with all members."""
+    return _effective(field.type, field.initial_default, initial_value)
+
+
+def write_value(field: NestedField) -> object:
+    """What a writer stores for a field that it was given no value for. Raises InvalidInput for a required field
+    without a write default."""
+    value = _effective(field.type, field.write_default, write_value)
+    if value is None and field.required:
+        raise InvalidInput(f"column {field.name!r} is required and has no write default; give it a value")
+    return value
+
+
+def complete_struct(
+    struct: StructType, given: Mapping[str, object], member_value: Callable[[NestedField], object] = initial_value
+) -> dict[str, object]:
+    """All members of a struct value: those given, and for the others what `member_value` says."""
+    return {
+        member.name: given[member.name] if member.name in given else member_value(member) for member in struct.members
+    }
+
+
+def _effective(data_type: IcebergType, default: object, member_value: Callable[[NestedField], object]) -> object:
+    if default is None or default is UNSET:
+        return None
+    if isinstance(data_type, StructType) and isinstance(default, Mapping):
+        given = {
+            member.name: _effective(member.type, default[member.name], member_value)
+            for member in data_type.members
+            if member.name in default
+        }
+        return complete_struct(data_type, given, member_value)
+    return default
+
+
+def check_default(data_type: IcebergType, value: object, *, name: str, format_version: int) -> object:
+    """A default to be written, in its physical form. Raises InvalidInput when the rules forbid it."""
+    if value is None or value is UNSET:
+        return value
+    if format_version < 3:
+        raise InvalidInput(
+            f"column {name!r}: a default other than null needs format version 3, the table has {format_version}: "
+            "upgrade the table first",
+            column=name,
+        )
+    if isinstance(data_type, NULL_DEFAULT_TYPES):
+        raise InvalidInput(f"column {name!r}: columns of type {data_type} must default to null", column=name)
+    if isinstance(data_type, StructType):
+        return _check_struct_default(data_type, value, name=name)
+    if isinstance(data_type, (ListType, MapType)) and _holds_struct(data_type):
+        raise InvalidInput(f"column {name!r}: a list or map that holds structs must default to null", column=name)
+    try:
+        return values.from_json(data_type, values.to_json(data_type, value))
+    except InvalidInput as error:
+        raise InvalidInput(f"column {name!r}: the default is wrong: {error}", column=name) from error
+
+
+def _check_struct_default(struct: StructType, value: object, *, name: str) -> object:
+    if value != {}:
+        raise InvalidInput(
+            f"column {name!r}: a struct's default is null or {{}}; set the members' defaults on the members",
+            column=name,
+        )
+    for member in struct.members:
+        if member.required and (member.write_default in (None, UNSET) or member.initial_default in (None, UNSET)):
+            raise InvalidInput(
+                f"column {name!r}: its default {{}} needs a default of its required member {member.name!r}",
+                column=name,
+            )
+    return {}
+
+
+def _holds_struct(data_type: IcebergType) -> bool:
+    if isinstance(data_type, ListType):
+        return _holds_struct(data_type.element_type)
+    if isinstance(data_type, MapType):
+        return _holds_struct(data_type.key_type) or _holds_struct(data_type.value_type)
+    return isinstance(data_type, StructType)
+
+
+def retype(field: NestedField, data_type: IcebergType) -> NestedField:
+    """The field with another type in which members were renamed, added or removed: its defaults, which name members,
+    follow by field id."""
+    initial, write = (
+        default if default in (None, UNSET) else _follow(field.type, data_type, default)
+        for default in (field.initial_default, field.write_default)
+    )
+    return replace(field, type=data_type, initial_default=initial, write_default=write)
+
+
+def _follow(old: IcebergType, new: IcebergType, value: object) -> object:
+    if value is None:
+        return None
+    if isinstance(old, StructType) and isinstance(new, StructType) and isinstance(value, Mapping):
+        result = {}
+        for member in old.members:
+            kept = new.field(member.field_id)
+            if kept is not None and member.name in value:
+                result[kept.name] = _follow(member.type, kept.type, value[member.name])
+        return result
+    if isinstance(old, ListType) and isinstance(new, ListType) and isinstance(value, list):
+        return [_follow(old.element_type, new.element_type, item) for item in value]
+    if isinstance(old, MapType) and isinstance(new, MapType):
+        if isinstance(value, Mapping):
+            return {key: _follow(old.value_type, new.value_type, item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [(key, _follow(old.value_type, new.value_type, item)) for key, item in value]
+    return value
