@@ -15,7 +15,7 @@ from typing import Any, Final
 from pyspark.errors import AnalysisException
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.entry import catalog_lookups, frame_methods, reader, streams, writer
+from floeberg.spark.entry import catalog_lookups, frame_methods, place_functions, reader, streams, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
@@ -55,6 +55,7 @@ _FORMATTED: Final = ("_pyspark_", "_pyspark_connect_temp_view_")
 
 def install() -> None:
     """Idempotent."""
+    place_functions.install()
     for role, methods in _METHODS.items():
         for kind in _classes(role):
             for name, make in methods.items():
@@ -64,6 +65,7 @@ def install() -> None:
 
 def remove() -> None:
     """Gives the classes their own methods back."""
+    place_functions.remove()
     for (kind, name), found in list(ORIGINALS.items()):
         setattr(kind, name, found)
     ORIGINALS.clear()

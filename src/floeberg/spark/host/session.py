@@ -414,6 +414,14 @@ def catalogs_elsewhere() -> frozenset[str]:
     return frozenset(name for state in _STATES.values() for name in state.catalogs) - {SESSION_CATALOG}
 
 
+def current_places() -> frozenset[Place | None]:
+    """Where the attached sessions stand; None for one that stands where Spark does."""
+    return frozenset(
+        Place(state.current_catalog, state.current_namespace) if state.current_catalog in state.catalogs else None
+        for state in _STATES.values()
+    )
+
+
 def open_state(spark: SparkSession, key: str) -> AttachedSession:
     """The state of a session, a new one under `key` when it has none."""
     found = session_of(spark)
