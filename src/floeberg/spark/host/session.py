@@ -126,6 +126,9 @@ _FILE_SOURCES: Final = frozenset({"parquet", "orc", "avro", "json", "csv", "text
 _STATES: Final[dict[str, SessionState]] = {}
 _GLOBAL_VIEWS: Final[dict[str, dict[str, RememberedView]]] = {}
 """The shared views by application."""
+_VIEWS_LEFT: Final[dict[str, dict[str, RememberedView]]] = {}
+"""The temporary views of sessions that were detached."""
+_LEFT_MARK: Final = "floeberg.session.left"
 _KNOWN: Final[WeakKeyDictionary[Any, SessionState | None]] = WeakKeyDictionary()
 
 
@@ -275,11 +278,10 @@ class AttachedSession:
 
     @property
     def views(self) -> dict[str, RememberedView]:
-        """The remembered views by their keys. A shared one counts where this session has all catalogs of its text."""
-        shared = {
-            key: one for key, one in self.state.global_views.items() if one.catalogs <= self.state.catalogs.keys()
-        }
-        return {**shared, **self.state.views} if shared else self.state.views
+        """The remembered views by their keys. One counts where this session has all catalogs of its text: others share views
+        with it, and it may have been attached with other catalogs before."""
+        known = self.state.global_views | self.state.views
+        return {key: one for key, one in known.items() if one.catalogs <= self.state.catalogs.keys()}
 
     def new_mark(self) -> str:
         """A mark for a view that no other has."""
@@ -422,12 +424,19 @@ def current_places() -> frozenset[Place | None]:
     )
 
 
+def attached_sessions() -> list[AttachedSession]:
+    """Those whose Python objects are alive."""
+    return [AttachedSession(spark, state) for spark, state in list(_KNOWN.items()) if state and not is_stopped(spark)]
+
+
 def open_state(spark: SparkSession, key: str) -> AttachedSession:
     """The state of a session, a new one under `key` when it has none."""
     found = session_of(spark)
     if found is None:
         application = str(spark.conf.get("spark.app.id", ""))
         _STATES[key] = state = SessionState(key, global_views=_GLOBAL_VIEWS.setdefault(application, {}))
+        state.views.update(_VIEWS_LEFT.pop(str(spark.conf.get(_LEFT_MARK, "")), {}))
+        spark.conf.unset(_LEFT_MARK)
         spark.conf.set(MARK, key)
         _KNOWN.clear()
         _KNOWN[spark] = state
@@ -444,9 +453,13 @@ def forget_stopped(spark: SparkSession) -> bool:
 
 
 def close_state(session: AttachedSession) -> bool:
-    """Forgets a session; whether it was the last one."""
+    """Forgets a session but its temporary views, which Spark keeps with the rows that they have now and which read the tables
+    again when the session is attached again; whether it was the last one."""
     _STATES.pop(session.state.key, None)
     session.spark.conf.unset(MARK)
+    if session.state.views:
+        _VIEWS_LEFT[session.state.key] = session.state.views
+        session.spark.conf.set(_LEFT_MARK, session.state.key)
     _KNOWN.clear()
     return not _STATES
 
