@@ -144,7 +144,11 @@ class TargetColumns:
         return len(one) == len(other) and all(self._same(a, b) for a, b in zip(one, other, strict=True))
 
     def _same(self, one: str, other: str) -> bool:
-        return one == other if self._case_sensitive else one.lower() == other.lower()
+        return self.key(one) == self.key(other)
+
+    def key(self, name: str) -> str:
+        """A name as it is compared with others."""
+        return name if self._case_sensitive else name.lower()
 
 
 DEFAULT_COLUMN: Final = "(`default`)"

@@ -1,8 +1,8 @@
 """Functions of PySpark that ours stand in the place of. A Column belongs to no session, so they go by the attached sessions as
 they are when it is made.
 
-`F.current_catalog()`, `F.current_database()` and `F.current_schema()` give the place in a catalog of ours, where Spark would answer
-with its own; `F.expr` with a subquery finds the current rows of temporary views over our tables.
+`F.current_catalog()`, `F.current_database()` and `F.current_schema()` give the place in a catalog of ours, where Spark would
+answer with its own; `F.expr` with a subquery finds the current rows of temporary views over our tables.
 """
 
 from __future__ import annotations
