@@ -158,8 +158,8 @@ class RowPointer:
         return False if expected in files else None
 
     def _write_file(self, metadata: TableMetadata, *, base_location: str | None) -> str:
-        """Writes a metadata file under a name of its own. What was written half is removed. Raises WriteRefused: no row points at
-        the file yet, so whatever the store said, nothing became visible."""
+        """Writes a metadata file under a name of its own. What was written half is removed. Raises WriteRefused: no row points
+        at the file yet, so whatever the store said, nothing became visible."""
         number = 0 if base_location is None else number_of(base_location) + 1
         location = f"{metadata_folder(metadata)}/{number:05d}-{self.effects.ids.uuid()}{metadata_suffix(metadata)}"
         try:
