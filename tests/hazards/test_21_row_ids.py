@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec import structs
 
-from floeberg.commit import listing, manifests
+from floeberg.commit import manifests, snapshot_writer
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.delete_files import DeleteFiles
@@ -93,14 +93,14 @@ def test_ids_never_wrap_around():
 
 def test_a_snapshot_with_ids_from_before_is_refused_by_the_metadata_too(monkeypatch):
     builder = TableBuilder(format_version=3).append((1,), (2,))
-    real = listing.assign_first_row_ids
-    monkeypatch.setattr(listing, "assign_first_row_ids", lambda first, given: real(0, given))
+    real = snapshot_writer.assign_first_row_ids
+    monkeypatch.setattr(snapshot_writer, "assign_first_row_ids", lambda first, given: real(0, given))
 
     def stale(**given):
         return Real(**{**given, "first_row_id": 0})
 
-    Real = listing.Snapshot
-    monkeypatch.setattr(listing, "Snapshot", stale)
+    Real = snapshot_writer.Snapshot
+    monkeypatch.setattr(snapshot_writer, "Snapshot", stale)
     with pytest.raises(CommitConflict, match="row id"):
         builder.append((3,))
 
@@ -124,6 +124,6 @@ def test_ids_are_unique_and_stay_over_updates_rewrites_branches_and_an_upgrade(c
     )
     setting = replace(quiet_setting(catalog, 2), writers=4, kinds=kinds)
     play(setting)
-    monkeypatch.setattr(listing, "assign_first_row_ids", lambda first, given: (tuple(0 for _ in given), first + 99))
+    monkeypatch.setattr(snapshot_writer, "assign_first_row_ids", lambda first, given: (tuple(0 for _ in given), first + 99))
     with pytest.raises(SimulationFailed, match="row id"):
         play(replace(setting, format_version=3, kinds=("merge_append",)))

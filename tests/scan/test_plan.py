@@ -24,7 +24,7 @@ from floeberg.expr.residual import Residuals
 from floeberg.files.metric_columns import METRIC_MAPS
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.plan import plan_files
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spec.snapshots.manifest_entry import DataFile
 from lakes.scan_tables import (
     CountingStores,
@@ -79,7 +79,7 @@ def test_a_plan_is_what_the_evaluation_of_each_file_keeps_in_every_version(seed:
             if keeps(inclusive_projection(spec, SCHEMA, bound), file.partition)
             and may_contain_match(bound, without_metrics(file, spec.identity_source_ids))
         }
-        chosen = Chosen(table.metadata.current_snapshot, SCHEMA)
+        chosen = SnapshotChoice(table.metadata.current_snapshot, SCHEMA)
         found = plan_files(table.metadata, chosen, store_for=table.store_for, where=where, cache=cache, threads=1)
         assert {task.data_file.file_path: task.residual for task in found} == expected
         assert found.total_files == found.explanation.data.files == sum(len(files) for _, files in manifests)
@@ -271,7 +271,9 @@ def test_encrypted_snapshots_manifests_and_files_are_refused_before_data_is_read
     assert snapshot is not None
     stores = CountingStores(table)
     with pytest.raises(UnsupportedFeature, match="key-id"):
-        plan_files(table.metadata, Chosen(replace(snapshot, key_id="k1"), table.schema), store_for=stores.store_for)
+        plan_files(
+            table.metadata, SnapshotChoice(replace(snapshot, key_id="k1"), table.schema), store_for=stores.store_for
+        )
     assert not stores.calls
     table.commit(Append(files=[data_file(table, "locked", partition=(9,), key_metadata=b"secret")]))
     with pytest.raises(UnsupportedFeature, match=r"locked\.parquet is encrypted"):

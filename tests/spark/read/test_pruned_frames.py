@@ -124,7 +124,7 @@ def test_files_that_were_left_out_are_not_read(spark: Any, mixed: tuple[Table, l
     frame = table_frame(spark, loaded(table))
     one = filtered(filtered(frame, "id >= 25", plain_where), frame.id < 32, plain_where)
     # The file in Avro is read in Python workers, where nothing can be left out after the fact.
-    assert (explain(one).planned_files, explain(one).compiled_files, explain(one).files) == (3, 2, 7)
+    assert (explain(one).planned_files, explain(one).native_files, explain(one).files) == (3, 2, 7)
     for task in table.scan().plan():
         if task.data_file.file_path.endswith(".parquet") and task.data_file.file_path not in {
             kept.data_file.file_path for kept in table.scan(where="id >= 25 and id < 32").plan()
