@@ -124,6 +124,8 @@ def test_ids_are_unique_and_stay_over_updates_rewrites_branches_and_an_upgrade(c
     )
     setting = replace(quiet_setting(catalog, 2), writers=4, kinds=kinds)
     play(setting)
-    monkeypatch.setattr(snapshot_writer, "assign_first_row_ids", lambda first, given: (tuple(0 for _ in given), first + 99))
+    monkeypatch.setattr(
+        snapshot_writer, "assign_first_row_ids", lambda first, given: (tuple(0 for _ in given), first + 99)
+    )
     with pytest.raises(SimulationFailed, match="row id"):
         play(replace(setting, format_version=3, kinds=("merge_append",)))
