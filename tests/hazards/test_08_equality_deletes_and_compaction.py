@@ -27,9 +27,9 @@ def compacted(*, data_sequence_number: int | None = None) -> TableBuilder:
         data_sequence_number=head.sequence_number if data_sequence_number is None else data_sequence_number,
     )
     other = builder.second()
-    other.commit(RowDelta(added=[builder.equality_deletes((1,))]))
-    other.commit(Append(files=[builder.data_file((5,))]))
-    builder.table.commit(compaction)
+    other._commit(RowDelta(added=[builder.equality_deletes((1,))]))
+    other._commit(Append(files=[builder.data_file((5,))]))
+    builder.table._commit(compaction)
     return builder
 
 
@@ -46,7 +46,7 @@ def test_a_later_equality_delete_still_applies_to_the_compacted_file():
 
 def test_it_applies_after_more_commits_too():
     builder = compacted().append((6,))
-    builder.table.commit(Append(files=[builder.data_file((7,))]))
+    builder.table._commit(Append(files=[builder.data_file((7,))]))
     assert ids(builder) == [2, 5, 6, 7]
 
 

@@ -34,10 +34,10 @@ def test_ids_are_assigned_again_on_every_attempt_and_never_stored_in_added_entri
     builder = TableBuilder(format_version=3).append((1,))
     mine = Append(files=[builder.data_file((2,), (3,))])
     builder.second().append(builder.arrow([(7,), (8,), (9,)]))
-    (snapshot,) = builder.table.commit(mine).snapshots
+    (snapshot,) = builder.table._commit(mine).snapshots
     assert (snapshot.first_row_id, snapshot.added_rows) == (4, 2)
     assert row_ids(builder) == [0, 1, 2, 3, 4, 5]
-    workspace = Workspace(builder.table.pointer)
+    workspace = Workspace(builder.table._pointer)
     own = [
         m for m in workspace.manifests(snapshot, builder.table.metadata) if m.added_snapshot_id == snapshot.snapshot_id
     ]
@@ -51,7 +51,7 @@ def stale_transaction() -> list[int]:
     builder = TableBuilder(partition_by=["p"], format_version=3).append((1, 0))
     operations = [Append(files=builder.data_files((2, 0), (3, 1))), DeleteFiles(row_filter=eq("p", 0))]
     builder.second().append(builder.arrow([(7, 2), (8, 2)]))
-    commit_operations(builder.table.pointer, builder.table.state, operations)
+    commit_operations(builder.table._pointer, builder.table._state, operations)
     builder.table.refresh()
     return row_ids(builder)
 
@@ -70,7 +70,7 @@ def test_parts_of_the_attempt_before_would_give_ids_twice(monkeypatch):
 def taken_over() -> list[int]:
     builder = TableBuilder(format_version=3).append((1,), (2,))
     foreign = structs.replace(builder.data_file((7,)), first_row_id=1)
-    builder.table.commit(Append(files=[foreign]))
+    builder.table._commit(Append(files=[foreign]))
     return row_ids(builder)
 
 
@@ -85,10 +85,10 @@ def test_taken_over_they_would_be_there_twice(monkeypatch):
 
 def test_ids_never_wrap_around():
     builder = TableBuilder(format_version=3).append((1,))
-    state = builder.table.state
+    state = builder.table._state
     full = replace(state, metadata=replace(state.metadata, next_row_id=2**63 - 2))
     with pytest.raises(InvalidInput, match="used up"):
-        commit_operations(builder.table.pointer, full, [Append(files=[builder.data_file((1,), (2,), (3,))])])
+        commit_operations(builder.table._pointer, full, [Append(files=[builder.data_file((1,), (2,), (3,))])])
 
 
 def test_a_snapshot_with_ids_from_before_is_refused_by_the_metadata_too(monkeypatch):

@@ -134,7 +134,7 @@ def delete_keys(table: Table, rows: list[dict[str, Any]], *columns: str, spec_id
     spec = table.spec if spec_id is None else table.metadata.specs_by_id[spec_id]
     number = len(table.snapshots)
     writer = RollingWriter(
-        table.pointer.store_for(table.location),
+        table._pointer.store_for(table.location),
         table.schema,
         spec=spec,
         new_location=lambda path: f"{table.location}/data/eq-{number}-{path.replace('/', '-')}.parquet",
@@ -143,7 +143,7 @@ def delete_keys(table: Table, rows: list[dict[str, Any]], *columns: str, spec_id
         equality_ids=tuple(table.schema.field(name).field_id for name in columns),
     )
     writer.write(pa.Table.from_pylist(rows, schema=arrow_schema(table.schema)))
-    table.commit(RowDelta(added=writer.close()))
+    table._commit(RowDelta(added=writer.close()))
 
 
 @pytest.mark.connect

@@ -42,7 +42,7 @@ def append(table: Table, first: int) -> None:
 
 def delete_by_key(table: Table, ids: list[int]) -> None:
     writer = RollingWriter(
-        table.pointer.store_for(table.location),
+        table._pointer.store_for(table.location),
         table.schema,
         spec=table.spec,
         new_location=lambda path: f"{table.location}/data/keys.parquet",
@@ -51,7 +51,7 @@ def delete_by_key(table: Table, ids: list[int]) -> None:
         equality_ids=(table.schema.field("id").field_id,),
     )
     writer.write(pa.Table.from_pylist([row(number) for number in ids], schema=arrow_schema(table.schema)))
-    table.commit(RowDelta(added=writer.close()))
+    table._commit(RowDelta(added=writer.close()))
 
 
 @pytest.fixture
