@@ -29,8 +29,8 @@ class RewriteFiles:
     """Replaces data and delete files by others that hold the same live rows.
 
     `starting_snapshot_id` is the snapshot the rewrite read. `data_sequence_number`, when given, is the sequence number of
-    that snapshot: the new data files keep that age, so equality deletes committed meanwhile still apply to them.
-    `deletes_data_sequence_number` is the age that new delete files keep, the highest of those they replace.
+    that snapshot: the new data files keep it, so equality deletes committed meanwhile still apply to them.
+    `deletes_data_sequence_number` is the one that new delete files keep, the highest of those they replace.
     """
 
     removed: Sequence[DataFile]
@@ -74,7 +74,7 @@ class RewriteFiles:
         changes = concurrent_changes(
             base, workspace, branch=self.target.branch, starting_snapshot_id=self.starting_snapshot_id
         )
-        self._check_age(base, workspace.identifier)
+        self._check_data_sequence_number(base, workspace.identifier)
         if not changes.snapshots:
             return
         removed = {file.file_path for file in removed_data}
@@ -86,9 +86,9 @@ class RewriteFiles:
         if len(added_deletes) < len(self.added):
             rows_keep_their_ids(changes, self.starting_snapshot_id)
 
-    def _check_age(self, base: TableMetadata, identifier: str) -> None:
-        """A higher age would let equality deletes of the time in between pass by, a lower one would let old ones hit
-        rows that were written after them."""
+    def _check_data_sequence_number(self, base: TableMetadata, identifier: str) -> None:
+        """With a higher sequence number, equality deletes committed meanwhile would not apply; with a lower one, older
+        equality deletes would apply to rows written after them."""
         started = base.snapshot(self.starting_snapshot_id).sequence_number
         if self.data_sequence_number is not None and self.data_sequence_number != started:
             raise InvalidInput(

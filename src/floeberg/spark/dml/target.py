@@ -18,7 +18,7 @@ from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.row_changes.policy import RowLevelMode, isolation_level, refuse_encrypted, row_level_mode
 from floeberg.scan.plan import plan_files
-from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
 from floeberg.spark.host.destination import Destination, destination
@@ -110,7 +110,7 @@ class ChangedTable:
         return self.session.setting("spark.sql.ansi.enabled", "true") == "true"
 
     @property
-    def chosen(self) -> Chosen:
+    def chosen(self) -> SnapshotChoice:
         """The snapshot that the change reads, under the schema that it writes."""
         return replace(choose_snapshot(self.metadata, ref=self.destination.read_branch), schema=self.schema)
 
@@ -181,8 +181,8 @@ def _with_shown(rows: DataFrame, fields: Sequence[NestedField]) -> DataFrame:
     return rows.select(*shown, *(F.col(quote_name(one.name)).alias(exact_name(one)) for one in cut))
 
 
-def with_age(target: ChangedTable, rows: DataFrame) -> DataFrame:
-    """A changed row's age is its commit's, which is written as null."""
+def with_inherited_sequence_number(target: ChangedTable, rows: DataFrame) -> DataFrame:
+    """Adds a null `_last_updated_sequence_number`: a changed row inherits the sequence number of its commit."""
     if not target.has_lineage or LAST_UPDATED_SEQUENCE_NUMBER.name in rows.columns:
         return rows
     return rows.selectExpr("*", f"CAST(NULL AS BIGINT) AS {LAST_UPDATED_SEQUENCE_NUMBER.name}")

@@ -23,9 +23,9 @@ from floeberg.spark.query.view_columns import columns_as_they_are, conditions_in
 from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_text
 from floeberg.spark.read.derived_frames import TableOrigin, origin_of, replayed, table_of
 from floeberg.spark.read.named_tables import (
-    audited,
     cached_or_read,
     frame_of,
+    on_wap_branch,
     refuse_view_options,
     selected_schema,
     selection_of,
@@ -127,7 +127,7 @@ def _source(execution: Execution, table: TableReference, conditions: Sequence[Co
     selection = selection_of(execution.session, resolved.selector, dict(table.options))
     if table.time_travel is not None:
         selection = _travelled(execution, selection, table.time_travel)
-    selection = audited(execution.session, loaded, selection)
+    selection = on_wap_branch(execution.session, loaded, selection)
     if selection.metadata_table is not None:
         return _Source(frame=cached_or_read(execution.session, resolved.identifier, loaded, selection))
     return _Source(table=_SelectedTable(resolved.identifier, loaded, selection, selected_schema(loaded, selection)))
@@ -191,7 +191,7 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
         if loaded is None:
             raise InvalidInput(f"view {name}: {origin.identifier} was a table when it was made and is a view now")
         execution.read.add(origin.identifier)
-        selection = audited(session, loaded, origin.selection)
+        selection = on_wap_branch(session, loaded, origin.selection)
         if selection.metadata_table is not None:
             return frame_of(session, loaded, selection)
         where = condition_expression(session, found, selected_schema(loaded, selection))

@@ -88,9 +88,9 @@ def refuse_view_options(name: str, options: Mapping[str, Any]) -> None:
         )
 
 
-def audited(session: AttachedSession, table: LoadedTable, selection: Selection) -> Selection:
-    """With `spark.wap.branch`, a table that allows it is read at that branch once there is one, unless the read itself says
-    what it wants."""
+def on_wap_branch(session: AttachedSession, table: LoadedTable, selection: Selection) -> Selection:
+    """The selection of the branch that `spark.wap.branch` names, for a table with `write.wap.enabled` that has the branch; a
+    read that chooses a snapshot itself is left as it is."""
     metadata = table.state.metadata
     if selection.chooses_snapshot or selection.metadata_table is not None:
         return selection
@@ -145,7 +145,7 @@ def named_frame(session: AttachedSession, resolved: Resolved, options: Mapping[s
     table = resolved.table
     assert table is not None
     asked = selection_of(session, resolved.selector, options)
-    frame = cached_or_read(session, resolved.identifier, table, audited(session, table, asked))
+    frame = cached_or_read(session, resolved.identifier, table, on_wap_branch(session, table, asked))
     note_origin(frame, TableOrigin(resolved.identifier, asked))
     return frame
 

@@ -1,4 +1,4 @@
-"""The compiled scan: Parquet files read by Spark's own reader, columns matched by field id."""
+"""The native scan: Parquet files read by Spark's own reader, columns matched by field id."""
 
 from __future__ import annotations
 
