@@ -98,9 +98,9 @@ def no_new_deletes_for(
 def equality_deletes_reach_the_same_rows(
     changes: ConcurrentChanges, removed: Collection[DataFile], added: Collection[DataFile]
 ) -> None:
-    """No concurrent commit added equality deletes that reach other rows in the new files, which keep the sequence
-    number of the removed ones, than in those: they reach files of their own spec and partition only, unless their spec has none. Rows
-    that move out of their reach would come back to life, and rows that move into it would be lost."""
+    """No concurrent commit added equality deletes that reach other rows in the new files than in the removed ones, whose
+    sequence number the new files keep. An equality delete reaches only files of its own spec and partition, unless its
+    spec has no fields: rows that leave its reach would come back to life, and rows that enter it would be lost."""
     if not added:
         return
     before, after = PartitionSet.of(removed), PartitionSet.of(added)
