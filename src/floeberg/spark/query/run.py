@@ -13,8 +13,10 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original, spark_sql
-from floeberg.spark.host.session import AttachedSession, Resolved, Selection
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.explain import remember_sources
@@ -38,7 +40,8 @@ from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.conditions.predicates import Condition
 from floeberg.sql.conditions.to_expression import to_expression
 from floeberg.sql.queries.conjuncts import table_conditions
-from floeberg.sql.queries.hidden_columns import NOTHING, HiddenColumns, TableColumns, hidden_columns, names_any
+from floeberg.sql.queries.hidden_columns import NOTHING, hidden_columns, names_any
+from floeberg.sql.queries.hidden_uses import HiddenColumns, TableColumns
 from floeberg.sql.queries.query_nodes import TimeTravel
 from floeberg.sql.queries.references import References, TableReference, find_references, replace_references
 from floeberg.sql.text.lexer import Span

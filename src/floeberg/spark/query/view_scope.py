@@ -12,12 +12,13 @@ from floeberg.catalogs.base import LoadedView
 from floeberg.catalogs.view_changes import view_query
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.session import AttachedSession, Resolved, quoted
+from floeberg.spark.host.name_resolution import Resolved
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import spark_field
 from floeberg.spark.host.views import Place, TextView, ViewColumns, ViewScope, is_temporary_view
 from floeberg.sql.queries.references import References, Rewrite, find_references
 from floeberg.sql.text.byte_strings import may_hold_bytes
-from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, view_key
+from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, quoted, view_key
 
 MAX_DEPTH: Final = 50
 QUERY_COLUMNS: Final = "spark.query-column-names"

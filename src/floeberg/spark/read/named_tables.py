@@ -10,7 +10,9 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.destination import WAP_BRANCH_SETTING, WAP_ENABLED
-from floeberg.spark.host.session import AttachedSession, Resolved, Selection
+from floeberg.spark.host.name_resolution import Resolved
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.derived_frames import TableOrigin, note_origin
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.metadata_tables import metadata_frame
