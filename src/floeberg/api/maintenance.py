@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from floeberg.api.attach import rewrite_on_spark
 from floeberg.api.moments import to_milliseconds
+from floeberg.api.scan import Where, to_expression
+from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.errors import UnsupportedFeature
-from floeberg.maintenance.check import check_table
+from floeberg.maintenance.check import Progress, check_table
 from floeberg.maintenance.check_report import CheckReport
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
+from floeberg.maintenance.rewrite.arrow_engine import ArrowEngine
+from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten, rewrite_data_files
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class MaintainedTable(Protocol):
@@ -62,9 +71,41 @@ class Maintenance:
         self._table._state = expired.state
         return expired
 
-    def compact(self, *_: object, **__: object) -> NoReturn:
-        """Not there yet."""
-        raise _missing("compact", "CALL system.rewrite_data_files of another engine")
+    def compact(
+        self,
+        *,
+        where: Where = None,
+        strategy: str | None = None,
+        sort_order: str | None = None,
+        options: Mapping[str, str] | None = None,
+        branch: str = MAIN_BRANCH,
+        case_sensitive: bool = True,
+        spark: SparkSession | None = None,
+        progress: Progress | None = None,
+    ) -> Rewritten:
+        """Rewrites small data files, and those with many deletes, as files of the target size without deleted rows.
+
+        `strategy` is binpack or sort; `sort_order` is such as `"ts desc, id"` or `"zorder(a, b)"`. `where` chooses files
+        that may hold matching rows. `options` are those of `rewrite_data_files`. With `spark` the rows are written by Spark
+        jobs, otherwise in this process, where sorting holds the rows of a group of files in memory. Writers may go on
+        meanwhile. Raises InvalidInput before any work when something does not fit.
+        """
+        self._table.refresh()
+        pointer, state = self._table._pointer, self._table._state
+        request = RewriteRequest(
+            where=to_expression(where),
+            strategy=strategy,
+            sort_order=sort_order,
+            options=dict(options or {}),
+            branch=branch,
+            case_sensitive=case_sensitive,
+        )
+        if spark is None:
+            done = rewrite_data_files(pointer, state, ArrowEngine(pointer), request, progress=progress)
+        else:
+            done = rewrite_on_spark(spark, LoadedTable(pointer, state), request, progress=progress)
+        self._table._state = done.state
+        return done
 
     def rewrite_deletes(self, *_: object, **__: object) -> NoReturn:
         """Not there yet."""
