@@ -12,6 +12,7 @@ from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten
+from floeberg.maintenance.rewrite.delete_files import DeleteRewriteRequest, RewrittenDeletes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,6 +79,15 @@ def rewrite_on_spark(spark: SparkSession, table: LoadedTable, request: RewriteRe
     done: Rewritten = _spark_module("floeberg.spark.procedures.rewrites").rewrite_on_spark(
         spark, table, request, **told
     )
+    return done
+
+
+def convert_on_spark(
+    spark: SparkSession, table: LoadedTable, request: DeleteRewriteRequest, **told: Any
+) -> RewrittenDeletes:
+    """Converts a table's equality deletes with a Spark job, for `Table.maintenance`."""
+    module = _spark_module("floeberg.spark.procedures.rewrites")
+    done: RewrittenDeletes = module.convert_on_spark(spark, table, request, **told)
     return done
 
 

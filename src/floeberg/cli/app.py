@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "metadata": "Print the table's metadata as indented JSON.",
     "check": "Check that a table is whole.",
     "compact": "Rewrite small data files, and those with many deletes, as files of the target size.",
+    "rewrite-deletes": "Merge small delete files, make deletion vectors of them, and drop those that delete nothing.",
 }
 """What each command does; the module of its name (with _ for -) holds a function of its name."""
 
@@ -42,7 +43,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("expire", "expire-snapshots"), "CALL system.expire_snapshots on Spark"),
     **dict.fromkeys(("optimize", "rewrite"), "floeberg compact"),
     **dict.fromkeys(
-        ("rewrite-manifests", "rewrite-deletes", "remove-orphans", "vacuum", "repair"),
+        ("rewrite-manifests", "remove-orphans", "vacuum", "repair"),
         "another engine for now: Floeberg has no such maintenance yet",
     ),
 }

@@ -55,16 +55,14 @@ def compact(
         done = opened.maintenance.compact(
             where=where, strategy=strategy, sort_order=sort_order, options=options, branch=branch, progress=progress
         )
-    found = {
-        "rewritten_data_files": done.rewritten_data_files,
-        "added_data_files": done.added_data_files,
-        "rewritten_bytes": done.rewritten_bytes,
-        "added_bytes": done.added_bytes,
-        "failed_data_files": done.failed_data_files,
-        "removed_delete_files": done.removed_delete_files,
-        "carried_deletes": done.carried_deletes,
-    }
-    if printer.as_json:
-        printer.json(found)
-    else:
-        printer.pairs(found)
+    printer.result(
+        {
+            "rewritten_data_files": done.rewritten_data_files,
+            "added_data_files": done.added_data_files,
+            "rewritten_bytes": done.rewritten_bytes,
+            "added_bytes": done.added_bytes,
+            "failed_data_files": done.failed_data_files,
+            "removed_delete_files": done.removed_delete_files,
+            "carried_deletes": done.carried_deletes,
+        }
+    )

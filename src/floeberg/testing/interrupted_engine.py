@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+from pyroaring import BitMap64
 
 from floeberg.maintenance.rewrite.arrow_engine import ArrowEngine
 from floeberg.maintenance.rewrite.engine import RewriteEngine, RewritePlan, RewrittenGroup
 from floeberg.maintenance.rewrite.file_groups import FileGroup
+from floeberg.scan.tasks import FileScanTask
+from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import DataFile
 
 
@@ -30,6 +34,13 @@ class InterruptedEngine:
         if self._others:
             self._others.pop(0)()
         return written
+
+    def deleted_positions(self, tasks: Sequence[FileScanTask], metadata: TableMetadata) -> Mapping[str, BitMap64]:
+        """What the Arrow engine finds, and then somebody else's commit."""
+        found = self._engine.deleted_positions(tasks, metadata)
+        if self._others:
+            self._others.pop(0)()
+        return found
 
     def discard(self, files: Sequence[DataFile]) -> None:
         self._engine.discard(files)

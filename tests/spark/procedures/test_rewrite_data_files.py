@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from msgspec import structs
 
+from floeberg.arrow.write.data_files import RollingWriter
+from floeberg.arrow.write.table_writer import TableWriter
+from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import InvalidInput
+from floeberg.spec.partitions.specs import UNPARTITIONED
+from floeberg.spec.schemas.projection import select
+from floeberg.spec.snapshots.manifest_entry import FileContent
 
 
 def rows(frame: Any) -> list[tuple[Any, ...]]:
@@ -87,3 +95,34 @@ def test_bad_arguments_are_refused_before_any_work(session: Any) -> None:
     ):
         with pytest.raises(InvalidInput, match=message):
             session.sql(f"CALL lake.system.rewrite_data_files(table => 'db.refused', {arguments})")
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_delete_files_are_merged_and_equality_deletes_converted(session: Any, version: int) -> None:
+    table = made(session, f"deletes{version}", 2)
+    loaded = session.lake.load_table(f"db.deletes{version}")
+    writer = TableWriter(loaded.metadata, loaded.pointer.store_for, loaded.pointer.effects.ids.uuid())
+    of = next(iter(loaded.scan(where="p = 1").plan())).data_file
+    keys = select(loaded.schema, ["id"])
+    with_keys = RollingWriter(
+        writer.store, keys, spec=UNPARTITIONED, new_location=lambda _: f"{loaded.location}/data/eq.parquet",
+        content=FileContent.EQUALITY_DELETES, equality_ids=[1],
+    )  # fmt: skip
+    with_keys.write(pa.table({"id": [3, 5, 4]}))
+    (deletes,) = with_keys.close()
+    loaded.commit(RowDelta(added=[structs.replace(deletes, spec_id=of.spec_id, partition=of.partition)]))
+    session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('format-version' = '{version}')")
+    before = contents(session, table, 2)
+    answer = session.sql(f"CALL lake.system.convert_equality_deletes('db.deletes{version}')")
+    names = ("rewritten_delete_files", "added_delete_files", "rewritten_bytes", "added_bytes")
+    assert answer.columns == [f"{name}_count" for name in names]
+    assert rows(answer)[0][0] >= 1
+    assert contents(session, table, 2) == before
+    ((rewritten, added, _, _),) = rows(
+        session.sql(f"CALL lake.system.rewrite_position_delete_files(table => 'db.deletes{version}')")
+    )
+    assert rewritten >= added
+    assert contents(session, table, 2) == before
+    found = loaded.refresh().inspect.delete_files().to_pylist()
+    assert {file["content"] for file in found} == {1}
+    assert len(found) == (2 if version == 2 else 10)

@@ -1,1 +1,1 @@
-"""Rewriting data files: plan groups of files, have an engine write their live rows anew, commit."""
+"""Rewriting data and delete files: plan groups of files, have an engine read and write rows, commit."""

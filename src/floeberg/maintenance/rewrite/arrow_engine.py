@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 from msgspec import structs
@@ -19,9 +20,13 @@ from floeberg.expr.nodes import TRUE
 from floeberg.files.deletion_vector import bitmap_of
 from floeberg.maintenance.rewrite.engine import RewritePlan, RewrittenGroup, SourceRows
 from floeberg.maintenance.rewrite.file_groups import FileGroup
-from floeberg.spec.schemas.metadata_columns import ROW_POSITION
+from floeberg.scan.tasks import FileScanTask
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.metadata_columns import IS_DELETED, ROW_POSITION
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.manifest_entry import DataFile
+
+_POSITION_AND_DELETED: Final = Schema(ROW_POSITION, IS_DELETED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,21 @@ class ArrowEngine:
         ordered = plan.layout.keeps_order and group.partition is not None and one_partition
         return RewrittenGroup(group=group, files=tuple(files), sources=tuple(rows.sources) if ordered else None)
 
+    def deleted_positions(self, tasks: Sequence[FileScanTask], metadata: TableMetadata) -> dict[str, BitMap64]:
+        reader = table_reader(metadata, metadata.current_schema, store_for=self.pointer.store_for)
+        return {task.data_file.file_path: found for task in tasks if (found := positions_of_deleted_rows(task, reader))}
+
     def discard(self, files: Sequence[DataFile]) -> None:
         for file in files:
             remove(self.pointer.store_for(file.file_path), file.file_path)
+
+
+def positions_of_deleted_rows(task: FileScanTask, reader: TableReader) -> BitMap64:
+    """The positions of the rows of a data file that its deletes delete."""
+    found = BitMap64()
+    for batch in reader.rows(task, _POSITION_AND_DELETED, residual=TRUE):
+        found |= bitmap_of(batch.column(0).filter(batch.column(1)).to_numpy(zero_copy_only=False))
+    return found
 
 
 class _GroupRows:

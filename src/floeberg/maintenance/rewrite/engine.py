@@ -3,7 +3,7 @@ this process, the Spark engine in Spark's workers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from pyroaring import BitMap64
 from floeberg.maintenance.rewrite.file_groups import FileGroup
 from floeberg.maintenance.rewrite.layout import Layout
 from floeberg.maintenance.rewrite.options import RewriteOptions
+from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import DataFile
 
@@ -56,6 +57,10 @@ class RewriteEngine(Protocol):
     def rewrite(self, group: FileGroup, plan: RewritePlan) -> RewrittenGroup:
         """The group's live rows, with their row lineage where the table has it, in new files. Leaves no file behind when it
         fails."""
+        ...
+
+    def deleted_positions(self, tasks: Sequence[FileScanTask], metadata: TableMetadata) -> Mapping[str, BitMap64]:
+        """The positions of all rows of data files that their deletes delete, by path; files without any are left out."""
         ...
 
     def discard(self, files: Sequence[DataFile]) -> None:

@@ -23,7 +23,11 @@ from floeberg.spark.procedures.arguments import (
     bind_arguments,
     required,
 )
-from floeberg.spark.procedures.rewrites import rewrite_data_files
+from floeberg.spark.procedures.rewrites import (
+    convert_equality_deletes,
+    rewrite_data_files,
+    rewrite_position_delete_files,
+)
 from floeberg.spark.procedures.snapshots import (
     Rows,
     Values,
@@ -85,6 +89,10 @@ def _expire(table: LoadedTable, values: Values) -> Rows:
 _TABLE: Final = required("table", STRING)
 _MOVED: Final = "previous_snapshot_id BIGINT, current_snapshot_id BIGINT"
 _PICKED: Final = "source_snapshot_id BIGINT, current_snapshot_id BIGINT"
+_REWRITTEN_DELETES: Final = (
+    "rewritten_delete_files_count INT, added_delete_files_count INT, rewritten_bytes_count BIGINT, "
+    "added_bytes_count BIGINT"
+)
 
 PROCEDURES: Final[dict[str, Procedure]] = {
     "rollback_to_snapshot": Procedure(
@@ -136,13 +144,22 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "failed_data_files_count INT, removed_delete_files_count INT",
         rewrite_data_files,
     ),
+    "rewrite_position_delete_files": Procedure(
+        (_TABLE, Parameter("options", STRINGS), Parameter("where", STRING)),
+        _REWRITTEN_DELETES,
+        rewrite_position_delete_files,
+    ),
+    "convert_equality_deletes": Procedure(
+        (_TABLE, Parameter("where", STRING), Parameter("branch", STRING)),
+        _REWRITTEN_DELETES,
+        convert_equality_deletes,
+    ),
 }
 _REGISTER: Final = (_TABLE, required("metadata_file", STRING))
 _REGISTERED: Final = "current_snapshot_id BIGINT, total_records_count BIGINT, total_data_files_count BIGINT"
 LATER: Final = (
     "remove_orphan_files",
     "rewrite_manifests",
-    "rewrite_position_delete_files",
     "snapshot",
     "migrate",
     "add_files",

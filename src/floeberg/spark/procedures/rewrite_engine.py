@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from msgspec import structs
+from pyroaring import BitMap64
 
 from floeberg.arrow.formats.io import remove
 from floeberg.arrow.formats.write_properties import TARGET_FILE_SIZE
 from floeberg.arrow.scan.execute import read_tasks
 from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import TRUE
-from floeberg.maintenance.rewrite.arrow_engine import ArrowEngine
+from floeberg.files.deletion_vector import decode_deletion_vector, encode_deletion_vector
+from floeberg.maintenance.rewrite.arrow_engine import ArrowEngine, positions_of_deleted_rows
 from floeberg.maintenance.rewrite.engine import RewritePlan, RewrittenGroup
 from floeberg.maintenance.rewrite.file_groups import FileGroup
-from floeberg.scan.splits import SplitOptions, split_task
+from floeberg.scan.splits import SplitOptions, group_tasks, split_task
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
+from floeberg.spark.workers.check import check_workers
+from floeberg.spark.workers.in_workers import collect_from_workers
 from floeberg.spark.workers.scan import TableFiles
 from floeberg.spark.workers.stores import WorkerStores
 from floeberg.spark.write.distribution import ZOrder, distributed
 from floeberg.spark.write.job import WriterTask, run_writers, writer_task
 from floeberg.spark.write.options import DistributionMode, WriteOptions
+from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.sort_orders import UNSORTED
 from floeberg.spec.schemas.metadata_columns import with_row_lineage
 from floeberg.spec.schemas.schema import Schema
@@ -55,6 +60,20 @@ class SparkEngine:
         written = write.copied() if plan.layout.keeps_order else write.sorted()
         order_id = plan.layout.sort_order_id
         return RewrittenGroup(group=group, files=tuple(structs.replace(one, sort_order_id=order_id) for one in written))
+
+    def deleted_positions(self, tasks: Sequence[FileScanTask], metadata: TableMetadata) -> dict[str, BitMap64]:
+        table = LoadedTable(self.table.pointer, replace(self.table.state, metadata=metadata))
+        files = table_files(table, metadata.current_schema)
+        if not tasks or not isinstance(files.stores.stores, WorkerStores):
+            return ArrowEngine(self.table.pointer).deleted_positions(tasks, metadata)
+        check_workers(self.spark)
+        groups = tuple(group_tasks(tasks, SplitOptions.of(metadata.properties)))
+        numbers = self.spark.range(0, len(groups), 1, len(groups))
+        found: dict[str, BitMap64] = {}
+        for row in collect_from_workers(numbers, DeletedRowFinder(files, groups), "path string, positions binary"):
+            positions = decode_deletion_vector(bytes(row.positions))
+            found[row.path] = found[row.path] | positions if row.path in found else positions
+        return found
 
     def discard(self, files: Sequence[DataFile]) -> None:
         for file in files:
@@ -133,6 +152,24 @@ def _parts(group: FileGroup, plan: RewritePlan) -> Iterator[tuple[FileScanTask, 
             part.append(task)
             filled += length
     yield tuple(part)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedRowFinder:
+    """Finds the deleted rows of groups of files; each number that comes in is that of a group. Travels to the workers."""
+
+    table: TableFiles
+    groups: tuple[tuple[FileScanTask, ...], ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        reader = self.table.reader()
+        schema = pa.schema([("path", pa.string()), ("positions", pa.binary())])
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for task in self.groups[number]:
+                    if found := positions_of_deleted_rows(task, reader):
+                        row = {"path": task.data_file.file_path, "positions": encode_deletion_vector(found)}
+                        yield pa.RecordBatch.from_pylist([row], schema=schema)
 
 
 @dataclass(frozen=True, slots=True)
