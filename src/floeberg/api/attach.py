@@ -11,6 +11,8 @@ from floeberg.catalogs.identifiers import Namespace
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten
+from floeberg.maintenance.rewrite.delete_files import DeleteRewriteRequest, RewrittenDeletes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,6 +72,23 @@ def to_spark(spark: SparkSession, table: LoadedTable, **asked: Any) -> DataFrame
     """A table's rows as a DataFrame, for `Table.to_spark`."""
     frame: DataFrame = _spark_module("floeberg.spark.entry.to_spark").to_spark(spark, table, **asked)
     return frame
+
+
+def rewrite_on_spark(spark: SparkSession, table: LoadedTable, request: RewriteRequest, **told: Any) -> Rewritten:
+    """Rewrites a table's data files by Spark jobs, for `Table.maintenance`."""
+    done: Rewritten = _spark_module("floeberg.spark.procedures.rewrites").rewrite_on_spark(
+        spark, table, request, **told
+    )
+    return done
+
+
+def convert_on_spark(
+    spark: SparkSession, table: LoadedTable, request: DeleteRewriteRequest, **told: Any
+) -> RewrittenDeletes:
+    """Converts a table's equality deletes with a Spark job, for `Table.maintenance`."""
+    module = _spark_module("floeberg.spark.procedures.rewrites")
+    done: RewrittenDeletes = module.convert_on_spark(spark, table, request, **told)
+    return done
 
 
 def _check_pyspark() -> None:
