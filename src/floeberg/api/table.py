@@ -20,6 +20,7 @@ from floeberg.api.writing import Change
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.commit import Committed, commit_operations
+from floeberg.commit.idempotence import AppTransaction
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.errors import FloebergError
@@ -233,9 +234,10 @@ class Table(RowWrites):
         self._state = self._pointer.refresh()
         return self
 
-    def commit(self, *operations: Operation) -> Committed:
-        """Commits operations (`floeberg.commit`) as one change, for engines and tools."""
-        committed = commit_operations(self._pointer, self._state, operations)
+    def commit(self, *operations: Operation, once: AppTransaction | None = None) -> Committed:
+        """Commits operations (`floeberg.commit`) as one change, for engines and tools; with `once`, unless the branch holds
+        that version of its app already."""
+        committed = commit_operations(self._pointer, self._state, operations, once=once)
         self._state = committed.state
         return committed
 
