@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from floeberg.arrow.columns.types import arrow_type
 from floeberg.catalogs.base import LoadedTable
-from floeberg.cdc.delta_commit import delta_layout, delta_operations, plan_reach
-from floeberg.cdc.delta_writer import DeltaWriter, OnBad, WrittenDelta
-from floeberg.cdc.events import CODES, EVENT, KIND, order_columns
-from floeberg.cdc.keys import key_fields
-from floeberg.cdc.sequences import EventRules
+from floeberg.change_events.delta_commit import delta_layout, delta_operations, plan_reach
+from floeberg.change_events.delta_writer import DeltaWriter, OnBad, WrittenDelta
+from floeberg.change_events.events import CODES, EVENT, KIND, order_columns
+from floeberg.change_events.keys import key_fields
+from floeberg.change_events.sequences import EventRules
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.operation import Target
 from floeberg.spec.schemas.schema import Schema

@@ -44,7 +44,7 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
     adds catalogs. Raises InvalidInput, also for a name that another catalog has in this session, and UnsupportedFeature for a
     kind of catalog that comes later.
     """
-    session = _spark_module("floeberg.spark.host.session")
+    session = spark_module("floeberg.spark.host.session")
     given = {}
     for one in catalogs:
         if not isinstance(one, AttachableCatalog):
@@ -52,23 +52,23 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
         given[one.name] = session.AttachedCatalog(
             one._backend, one.table_defaults, one.table_overrides, one.default_namespace
         )
-    _spark_module("floeberg.spark.entry.attach").attach(spark, given, effects=effects or system_effects())
+    spark_module("floeberg.spark.entry.attach").attach(spark, given, effects=effects or system_effects())
 
 
 def detach(spark: SparkSession) -> None:
     """Gives a session back to Spark as it was; a session that is not attached stays as it is."""
-    _spark_module("floeberg.spark.entry.attach").detach(spark)
+    spark_module("floeberg.spark.entry.attach").detach(spark)
 
 
 def explain(frame: DataFrame) -> str:
     """What the scans behind a DataFrame read: files planned of files there, and why the others were left out."""
-    found: str = _spark_module("floeberg.spark.query.explain").explain(frame)
+    found: str = spark_module("floeberg.spark.query.explain").explain(frame)
     return found
 
 
 def to_spark(spark: SparkSession, table: LoadedTable, **asked: Any) -> DataFrame:
     """A table's rows as a DataFrame, for `Table.to_spark`."""
-    frame: DataFrame = _spark_module("floeberg.spark.entry.to_spark").to_spark(spark, table, **asked)
+    frame: DataFrame = spark_module("floeberg.spark.entry.to_spark").to_spark(spark, table, **asked)
     return frame
 
 
@@ -81,7 +81,8 @@ def _check_pyspark() -> None:
         )
 
 
-def _spark_module(name: str) -> Any:
+def spark_module(name: str) -> Any:
+    """A module of the Spark engine. Raises UnsupportedFeature where PySpark is missing or too old."""
     try:
         _check_pyspark()
         return importlib.import_module(name)

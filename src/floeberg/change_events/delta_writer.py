@@ -21,7 +21,7 @@ from floeberg.arrow.formats.write_properties import write_properties
 from floeberg.arrow.write.data_files import RollingWriter
 from floeberg.arrow.write.delete_files import DeletedFile, write_position_deletes, write_vectors
 from floeberg.arrow.write.locations import DataLocations
-from floeberg.cdc.sequences import (
+from floeberg.change_events.sequences import (
     BadEvent,
     EventCounts,
     EventRules,
@@ -39,8 +39,6 @@ from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 StoreFor: TypeAlias = Callable[[str], Store]
-Restore: TypeAlias = Callable[[pa.RecordBatch, Schema], pa.RecordBatch]
-"""Makes what an engine hands over fit Arrow's conversions to a schema."""
 OnBad: TypeAlias = Callable[[list[BadEvent]], None]
 
 
@@ -86,14 +84,12 @@ class DeltaWriter:
         store_for: StoreFor,
         *,
         task: int = 0,
-        restore: Restore = lambda batch, schema: batch,
         on_bad: OnBad | None = None,
     ) -> None:
         self._layout = layout
         self._rules = rules
         self._locations = DataLocations(layout.location, layout.properties, layout.write_id, task=task)
         self._store = store_for(self._locations.folder)
-        self._restore = restore
         self._on_bad = on_bad or self._refuse
         self._data = self._writer(layout.spec, layout.schema, FileContent.DATA)
         self._keys = [
@@ -132,13 +128,13 @@ class DeltaWriter:
         schema = self._layout.schema
         names = [name for name in changes.rows.schema.names if name in schema.ids]
         if changes.rows.num_rows:
-            placed = self._data.place(self._restore(changes.rows.select(names), schema))
+            placed = self._data.place(changes.rows.select(names))
             for part in placed if changes.dead.any() else ():
                 positions = part.first_position + np.flatnonzero(changes.dead[part.rows])
                 if len(positions):
                     self._dead.setdefault(part.file_path, BitMap64()).update(bitmap_of(positions))
         if changes.deleted.num_rows:
-            keys = self._restore(changes.deleted.select(list(self._rules.keys)), schema)
+            keys = changes.deleted.select(list(self._rules.keys))
             for writer in self._keys:
                 writer.write(keys)
 

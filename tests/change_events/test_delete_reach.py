@@ -4,10 +4,10 @@ import pyarrow as pa
 import pytest
 from lakes.cdc_batches import event_table, sorted_events, write_batch
 from floeberg.catalogs.base import LoadedTable
-from floeberg.cdc.delta_commit import delta_layout, delta_operations, plan_reach
-from floeberg.cdc.delta_writer import DeltaWriter
-from floeberg.cdc.keys import key_fields
-from floeberg.cdc.sequences import EventRules
+from floeberg.change_events.delta_commit import delta_layout, delta_operations, plan_reach
+from floeberg.change_events.delta_writer import DeltaWriter
+from floeberg.change_events.keys import key_fields
+from floeberg.change_events.sequences import EventRules
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.operation import Target
 from floeberg.errors import InvalidInput, UnsupportedFeature, ValidationConflict

@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from lakes.cdc_batches import event_table, sorted_events, write_batch
-from floeberg.cdc.events import CODES, EVENT, EventKind
-from floeberg.cdc.sequences import BadEvent, EventRules, key_changes, screened
+from floeberg.change_events.events import CODES, EVENT, EventKind
+from floeberg.change_events.sequences import BadEvent, EventRules, key_changes, screened
 from floeberg.errors import InvalidInput
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import INT, LONG, STRING, NestedField

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from floeberg.arrow.columns.key_set import as_comparable
-from floeberg.cdc.events import EVENT, KIND, PREFIX, REASON, TEXT, EventKind, order_columns
+from floeberg.change_events.events import EVENT, KIND, PREFIX, REASON, TEXT, EventKind, order_columns
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Numbers: TypeAlias = npt.NDArray[np.int64]
