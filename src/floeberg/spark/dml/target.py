@@ -27,6 +27,7 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import frame_field, has_nanoseconds
 from floeberg.spark.write.exact_values import refuse_cut, shown_column
+from floeberg.spark.write.once import Once, once_of
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -124,6 +125,11 @@ class ChangedTable:
         name = f"write.{self.verb}.distribution-mode"
         given = {"distribution-mode": self.metadata.properties.get(name, "hash"), **self.session_options}
         return write_options(self.metadata, given, branch=self.destination.branch)
+
+    @property
+    def once(self) -> Once | None:
+        """The transaction that makes the change happen once."""
+        return once_of(self.destination, self.write_options.txn, session=self.spark)
 
     def view(self, condition: Expression) -> ReadView:
         """What the change read: concurrent changes of rows that may match it are conflicts."""
