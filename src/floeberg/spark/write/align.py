@@ -38,6 +38,8 @@ class Alignment:
     """The target columns that an INSERT lists, in the order of its query's columns."""
     fills: bool = False
     """Whether structs may lack fields, which become null; the table's columns may be missing anyway."""
+    carried: Sequence[str] = ()
+    """Columns that are not the table's and come along as they are, after its own."""
 
     def key(self, name: str) -> str:
         return name if self.case_sensitive else name.lower()
@@ -79,12 +81,16 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
         else:
             column = F.expr(stored_text(f"c{position}", given.dataType, target, rules))
         columns.append(column.alias(field.name))
+    for name in alignment.carried:
+        columns.append(F.col(f"c{frame.columns.index(name)}").alias(name))
     return numbered.select(*columns)
 
 
 def _by_name(frame: DataFrame, alignment: Alignment) -> dict[str, tuple[int, st.StructField]]:
     found: dict[str, tuple[int, st.StructField]] = {}
     for position, field in enumerate(frame.schema.fields):
+        if field.name in alignment.carried:
+            continue
         name = alignment.names.get(alignment.key(field.name))
         if name is None:
             raise InvalidInput(
