@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explain": "Show which manifests and files a condition leaves out, at each level, and which part of it does so.",
     "metadata": "Print the table's metadata as indented JSON.",
     "check": "Check that a table is whole.",
+    "serve": "Serve a catalog to other engines by the Iceberg REST protocol, with a page to look into its tables.",
 }
 """What each command does; the module of its name holds a function of its name."""
 
@@ -55,7 +56,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 }
 """What people look for here and find elsewhere."""
 
-HELP = """Look into Apache Iceberg tables. Nothing is ever changed.
+HELP = """Look into Apache Iceberg tables. Nothing is ever changed, but by the clients of `serve`.
 
 A table is db.table in a configured catalog, or the path of a metadata file or table folder:
 
