@@ -60,8 +60,7 @@ class Transaction(RowWrites):
     ) -> None:
         self._ended = True
         if kind is not None:
-            for planned in self._written:
-                planned.writer.discard()
+            self._discard()
         elif self._operations:
             self._commit()
 
@@ -69,9 +68,18 @@ class Transaction(RowWrites):
         try:
             self._table._take(self._operations)
         except FloebergError as error:
-            for planned in self._written:
-                planned.failed(error)
+            self._failed(error)
             raise
+
+    def _discard(self) -> None:
+        """Removes the files that were written: nothing refers to them."""
+        for planned in self._written:
+            planned.writer.discard()
+
+    def _failed(self, error: FloebergError) -> None:
+        """Removes the files that were written, where the error proves that no commit refers to them."""
+        for planned in self._written:
+            planned.failed(error)
 
     @property
     def metadata(self) -> TableMetadata:

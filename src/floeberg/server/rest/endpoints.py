@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from floeberg.catalogs.base import CatalogCapabilities
-from floeberg.server.rest import commits, metrics, namespaces, new_tables, tables, views
+from floeberg.server.rest import commits, metrics, namespaces, new_tables, tables, transactions, views
 from floeberg.server.rest.calls import Handler
 from floeberg.server.served_catalog import ServedCatalog
 
@@ -49,6 +49,10 @@ def _renames(capabilities: CatalogCapabilities) -> bool:
     return capabilities.rename
 
 
+def _commits_several(capabilities: CatalogCapabilities) -> bool:
+    return capabilities.several_tables
+
+
 def _keeps_views(capabilities: CatalogCapabilities) -> bool:
     return capabilities.views
 
@@ -69,6 +73,13 @@ ENDPOINTS: Final = (
     Endpoint("POST", f"{_NAMESPACE}/register", tables.register_table, changes=True, offered=_registers),
     Endpoint("POST", f"{_TABLE}/metrics", metrics.report_metrics),
     Endpoint("POST", "/v1/{prefix}/tables/rename", tables.rename_table, changes=True, offered=_renames),
+    Endpoint(
+        "POST",
+        "/v1/{prefix}/transactions/commit",
+        transactions.commit_transaction,
+        changes=True,
+        offered=_commits_several,
+    ),
     Endpoint("GET", f"{_NAMESPACE}/views", views.list_views, offered=_keeps_views),
     Endpoint("POST", f"{_NAMESPACE}/views", views.create_view, changes=True, offered=_keeps_views),
     Endpoint("GET", _VIEW, views.load_view, offered=_keeps_views),
