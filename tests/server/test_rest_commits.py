@@ -30,8 +30,8 @@ def append_request(lake: RestLake, name: str = "db.t") -> dict[str, Any]:
     """A commit that appends a snapshot without files, planned on the table as it is."""
     table = lake.catalog.load_table(name)
     workspace = Workspace(table.pointer)
-    _, replayed = _replay(table.state, [Append(files=[])], workspace)
-    snapshot = next(update.snapshot for update in replayed if isinstance(update, AddSnapshot))
+    planned, _ = _replay(table.state, [Append(files=[])], workspace)
+    snapshot = planned.current_snapshot
     updates = [AddSnapshot(snapshot), SetSnapshotRef("main", SnapshotRef(snapshot_id=snapshot.snapshot_id))]
     requirements = requirements_for(table.metadata, updates)
     return {"requirements": [one.to_json() for one in requirements], "updates": updates_to_json(updates)}

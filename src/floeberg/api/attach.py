@@ -44,12 +44,12 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
     adds catalogs. Raises InvalidInput, also for a name that another catalog has in this session, and UnsupportedFeature for a
     kind of catalog that comes later.
     """
-    session = _spark_module("floeberg.spark.host.session")
+    state = _spark_module("floeberg.spark.host.session_state")
     given = {}
     for one in catalogs:
         if not isinstance(one, AttachableCatalog):
             raise InvalidInput(f"attach takes catalogs made by floeberg.catalog(…), not {type(one).__name__}")
-        given[one.name] = session.AttachedCatalog(
+        given[one.name] = state.AttachedCatalog(
             one._backend, one.table_defaults, one.table_overrides, one.default_namespace
         )
     _spark_module("floeberg.spark.entry.attach").attach(spark, given, effects=effects or system_effects())

@@ -20,8 +20,8 @@ from floeberg.api.writing import Change
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.commit import Committed, commit_operations
+from floeberg.commit.idempotence import AppTransaction
 from floeberg.commit.operation import Operation
-from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.errors import FloebergError
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.sort_orders import SortOrder
@@ -51,16 +51,6 @@ class Table(RowWrites):
     def name(self) -> str:
         """The full name, with the catalog's; the location for a table without a catalog."""
         return self._pointer.identifier
-
-    @property
-    def pointer(self) -> TablePointer:
-        """What commits go through, for engines."""
-        return self._pointer
-
-    @property
-    def state(self) -> TableState:
-        """The state that is read, for engines."""
-        return self._state
 
     @property
     def metadata(self) -> TableMetadata:
@@ -233,15 +223,16 @@ class Table(RowWrites):
         self._state = self._pointer.refresh()
         return self
 
-    def commit(self, *operations: Operation) -> Committed:
-        """Commits operations (`floeberg.commit`) as one change, for engines and tools."""
-        committed = commit_operations(self._pointer, self._state, operations)
+    def _commit(self, *operations: Operation, once: AppTransaction | None = None) -> Committed:
+        """Commits operations as one change; with `once`, unless the branch holds
+        that version of its app already."""
+        committed = commit_operations(self._pointer, self._state, operations, once=once)
         self._state = committed.state
         return committed
 
-    def _take(self, operations: list[Operation]) -> None:
+    def _apply(self, operations: list[Operation]) -> None:
         """Commits what an update block collected."""
-        self.commit(*operations)
+        self._commit(*operations)
 
     def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
         self.refresh()
@@ -257,7 +248,7 @@ class Table(RowWrites):
         if planned.operation is None:
             return None
         try:
-            return self.commit(planned.operation).snapshots[-1]
+            return self._commit(planned.operation).snapshots[-1]
         except FloebergError as error:
             planned.failed(error)
             raise

@@ -33,7 +33,7 @@ class TransactionTable(Protocol):
     _state: TableState
     _caches: Caches
 
-    def _take(self, operations: list[Operation]) -> None: ...
+    def _apply(self, operations: list[Operation]) -> None: ...
 
 
 class Transaction(RowWrites):
@@ -66,7 +66,7 @@ class Transaction(RowWrites):
 
     def _commit(self) -> None:
         try:
-            self._table._take(self._operations)
+            self._table._apply(self._operations)
         except FloebergError as error:
             self._failed(error)
             raise
@@ -86,7 +86,7 @@ class Transaction(RowWrites):
         """The table's definition with the changes so far (snapshots come with the commit)."""
         return self._metadata
 
-    def _take(self, operations: list[Operation]) -> None:
+    def _apply(self, operations: list[Operation]) -> None:
         """Keeps what an update block collected."""
         self._check_open()
         self._metadata = preview(self._metadata, operations)

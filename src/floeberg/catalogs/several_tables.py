@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from floeberg.catalogs.base import CatalogBackend, LoadedTable, TableSwap
 from floeberg.catalogs.identifiers import Identifier
-from floeberg.commit.commit import Committed, _attempt, _replay, _snapshots
+from floeberg.commit.commit import Committed, _attempt, _replay
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TableState
 from floeberg.commit.retry import Attempt, RetryPolicy, back_off
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import CommitConflict, CommitUnknown, FloebergError
-from floeberg.spec.changes.updates import MetadataUpdate
 from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,11 @@ class _Replayed:
     """A table's part of one attempt."""
 
     metadata: TableMetadata
-    updates: tuple[MetadataUpdate, ...]
     attempt: Attempt
+
+    @property
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        return tuple(self.metadata.snapshot(snapshot_id) for snapshot_id in self.attempt.snapshot_ids)
 
 
 class _Commit:
@@ -66,7 +69,7 @@ class _Commit:
             raise
         for workspace, one in zip(self._workspaces, replayed, strict=True):
             workspace.clean_up(keep=one.metadata)
-        return [Committed(state, _snapshots(one.updates)) for state, one in zip(states, replayed, strict=True)]
+        return [Committed(state, one.snapshots) for state, one in zip(states, replayed, strict=True)]
 
     def _until_swapped(self) -> tuple[list[_Replayed], list[TableState]]:
         attempt_number = 0
@@ -96,8 +99,8 @@ class _Commit:
     def _replayed(self, at: int, attempt_number: int) -> _Replayed:
         workspace, state = self._workspaces[at], self._states[at]
         workspace.attempt_number = attempt_number
-        metadata, updates = _replay(state, self._tables[at].operations, workspace)
-        return _Replayed(metadata, updates, _attempt(state, metadata, updates))
+        metadata, made = _replay(state, self._tables[at].operations, workspace)
+        return _Replayed(metadata, _attempt(state, metadata, made))
 
     def _swap(self, replayed: Sequence[_Replayed]) -> list[TableState]:
         """The states after the commit; a table that the operations leave as it is is not written."""

@@ -30,7 +30,8 @@ from floeberg.errors import (
 from floeberg.spark.ddl.columns import schema_of
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import AttachedCatalog, AttachedSession
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import AttachedCatalog
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.query.run import span_frame
 from floeberg.spark.read.table_cache import forget

@@ -16,8 +16,9 @@ from floeberg.spark.dml.static_partitions import static_condition, static_values
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved, refuse_static
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import AttachedSession, Resolved, refuse_static
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions

@@ -19,7 +19,7 @@ from floeberg.files.deletion_vector import encode_deletion_vector
 from floeberg.row_changes.row_change import RowChange, row_change
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import copy_kept_rows, may_be_copied
-from floeberg.spark.dml.target import ChangedTable, with_age
+from floeberg.spark.dml.target import ChangedTable, with_inherited_sequence_number
 from floeberg.spark.dml.target_scan import kept_rows
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.read.arrow_scan import table_files
@@ -107,7 +107,7 @@ def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, wr
             touched = []
         else:
             kept = _kept(target, touched, planned.positions)
-            frame = kept if frame is None else kept.unionByName(with_age(target, frame))
+            frame = kept if frame is None else kept.unionByName(with_inherited_sequence_number(target, frame))
     if frame is not None:
         made = _write_rows(target, frame, planned, touched)
         written += made
@@ -134,7 +134,7 @@ def _write_rows(
     target: ChangedTable, frame: DataFrame, planned: PlannedChange, touched: Sequence[FileScanTask]
 ) -> list[DataFile]:
     options = target.write_options
-    rows = with_age(target, frame)
+    rows = with_inherited_sequence_number(target, frame)
     expected = planned.expected_rows
     if expected is not None and options.distribution is DistributionMode.NONE:
         if not target.in_place:

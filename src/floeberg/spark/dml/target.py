@@ -18,7 +18,7 @@ from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.row_changes.policy import RowLevelMode, isolation_level, refuse_encrypted, row_level_mode
 from floeberg.scan.plan import plan_files
-from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
 from floeberg.spark.host.destination import Destination, destination
@@ -70,6 +70,8 @@ class ChangedTable:
     """The tables that queries in the statement read."""
     session_options: Mapping[str, str] = field(default_factory=dict)
     """How the session's settings want every write done."""
+    has_bytes: bool = False
+    """Whether a constant that rows are compared with may be a string that is not UTF-8."""
 
     @property
     def alias_text(self) -> str:
@@ -110,7 +112,7 @@ class ChangedTable:
         return self.session.setting("spark.sql.ansi.enabled", "true") == "true"
 
     @property
-    def chosen(self) -> Chosen:
+    def chosen(self) -> SnapshotChoice:
         """The snapshot that the change reads, under the schema that it writes."""
         return replace(choose_snapshot(self.metadata, ref=self.destination.read_branch), schema=self.schema)
 
@@ -155,7 +157,14 @@ class ChangedTable:
         places = (FILE_PATH, ROW_POSITION, *((ROW_ID,) if self.has_lineage else ()))
         # Nobody sees the comments of these columns, and a column with one costs Spark's gateway several calls.
         fields = [replace(field, doc=None) for field in (*self.schema.fields, *places)]
-        rows = live_rows(self.spark, self.table, tasks, self.schema, Schema(*fields))
+        rows = live_rows(
+            self.spark,
+            self.table,
+            tasks,
+            self.schema,
+            projection=Schema(*fields),
+            skips_row_groups=not self.has_bytes,
+        )
         return _with_shown(rows, fields)
 
 
@@ -181,8 +190,8 @@ def _with_shown(rows: DataFrame, fields: Sequence[NestedField]) -> DataFrame:
     return rows.select(*shown, *(F.col(quote_name(one.name)).alias(exact_name(one)) for one in cut))
 
 
-def with_age(target: ChangedTable, rows: DataFrame) -> DataFrame:
-    """A changed row's age is its commit's, which is written as null."""
+def with_inherited_sequence_number(target: ChangedTable, rows: DataFrame) -> DataFrame:
+    """Adds a null `_last_updated_sequence_number`: a changed row inherits the sequence number of its commit."""
     if not target.has_lineage or LAST_UPDATED_SEQUENCE_NUMBER.name in rows.columns:
         return rows
     return rows.selectExpr("*", f"CAST(NULL AS BIGINT) AS {LAST_UPDATED_SEQUENCE_NUMBER.name}")
@@ -210,6 +219,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         base=table.state,
         read=execution.read,
         session_options=session_write_options(session.spark.conf.getAll, {}),
+        has_bytes=execution.has_bytes,
     )
 
 
