@@ -168,7 +168,7 @@ def test_a_transaction_gives_up_when_others_always_come_first(
     for name in ("a", "b"):
         with lake.load_table(f"db.{name}").update_properties() as update:
             update.set({"commit.retry.num-retries": "1", "commit.retry.min-wait-ms": "1"})
-    monkeypatch.setattr(type(lake.backend.rows), "swap_all", lambda self, swaps: False)
+    monkeypatch.setattr(type(lake._backend.rows), "swap_all", lambda self, swaps: False)
     with pytest.raises(CommitConflict, match="gave up after 2 attempts"), lake.transaction() as tx:  # noqa: PT012
         tx.table("db.a").append(ROWS)
         tx.table("db.b").append(ROWS)

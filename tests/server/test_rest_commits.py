@@ -29,8 +29,8 @@ def error_of(answer) -> tuple[int, str]:
 def append_request(lake: RestLake, name: str = "db.t") -> dict[str, Any]:
     """A commit that appends a snapshot without files, planned on the table as it is."""
     table = lake.catalog.load_table(name)
-    workspace = Workspace(table.pointer)
-    planned, _ = _replay(table.state, [Append(files=[])], workspace)
+    workspace = Workspace(table._pointer)
+    planned, _ = _replay(table._state, [Append(files=[])], workspace)
     snapshot = planned.current_snapshot
     updates = [AddSnapshot(snapshot), SetSnapshotRef("main", SnapshotRef(snapshot_id=snapshot.snapshot_id))]
     requirements = requirements_for(table.metadata, updates)
@@ -110,7 +110,7 @@ def test_an_unknown_table_cannot_be_committed_to(lake: RestLake) -> None:
 def test_an_unknown_outcome_is_no_conflict(lake: RestLake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.create()
     request = append_request(lake)
-    pointer = type(lake.catalog.load_table("db.t").pointer)
+    pointer = type(lake.catalog.load_table("db.t")._pointer)
 
     def lost(self, base, new):
         raise CommitUnknown("the database did not say")
@@ -139,7 +139,7 @@ def test_a_swap_that_lost_to_another_is_tried_again_while_the_requirements_hold(
     lake: RestLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.create()
-    pointer = type(lake.catalog.load_table("db.t").pointer)
+    pointer = type(lake.catalog.load_table("db.t")._pointer)
     real, lost = pointer.swap, []
 
     def swap(self, base, new):

@@ -25,7 +25,7 @@ def test_the_configuration_names_the_prefix_and_only_what_the_catalog_can_do(lak
     assert found["defaults"] == {}
     offered = set(found["endpoints"])
     assert "GET /v1/{prefix}/namespaces/{namespace}/tables/{table}" in offered
-    can_rename = lake.catalog.backend.capabilities.rename
+    can_rename = lake.catalog._backend.capabilities.rename
     assert ("POST /v1/{prefix}/tables/rename" in offered) == can_rename
     assert ("GET /v1/{prefix}/namespaces/{namespace}/views" in offered) == can_rename
 

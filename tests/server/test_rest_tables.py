@@ -113,7 +113,7 @@ def test_a_table_is_registered_and_renamed_where_the_catalog_can(lake: RestLake)
         "/v1/lake/namespaces/db/register", json={"name": "r", "metadata-location": location}
     )
     rename = {"source": {"namespace": ["db"], "name": "t"}, "destination": {"namespace": ["db"], "name": "u"}}
-    if not lake.catalog.backend.capabilities.register:
+    if not lake.catalog._backend.capabilities.register:
         assert error_of(register()) == (406, "UnsupportedOperationException")
         assert error_of(lake.client.post("/v1/lake/tables/rename", json=rename)) == (
             406,
@@ -138,7 +138,7 @@ def test_metrics_are_taken_for_tables_that_are_there(lake: RestLake) -> None:
 def test_a_table_whose_metadata_file_is_gone_says_so(sql_lake: RestLake) -> None:
     location = sql_lake.create()["metadata-location"]
     table = sql_lake.catalog.load_table("db.t")
-    table.pointer.store_for(location).delete(location)
+    table._pointer.store_for(location).delete(location)
     answer = sql_lake.client.get(T)
     assert error_of(answer) == (404, "NotFoundException")
     assert "register another" in answer.json()["error"]["message"]

@@ -94,7 +94,7 @@ def test_a_catalog_that_cannot_says_so_and_does_not_offer_it(lake: RestLake) -> 
     lake.create("a")
     lake.create("b")
     offered = lake.client.get("/v1/config").json()["endpoints"]
-    can = lake.catalog.backend.capabilities.several_tables
+    can = lake.catalog._backend.capabilities.several_tables
     assert ("POST /v1/{prefix}/transactions/commit" in offered) == can
     answer = lake.client.post(AT, json={"table-changes": [change(lake, "a"), change(lake, "b")]})
     assert answer.status_code == (204 if can else 406), answer.text

@@ -62,11 +62,6 @@ class Catalog(CatalogViews):
         return self._backend.name
 
     @property
-    def backend(self) -> CatalogBackend:
-        """What knows the metadata, for engines and servers."""
-        return self._backend
-
-    @property
     def table_defaults(self) -> Mapping[str, str]:
         """Properties that new tables get unless they are given others."""
         return self._defaults

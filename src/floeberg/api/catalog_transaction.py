@@ -71,7 +71,7 @@ class CatalogTransaction:
     def _commit(self) -> None:
         changed = [(name, *pair) for name, pair in self._tables.items() if pair[1]._operations]
         parts = [
-            TableOperations(name, LoadedTable(table.pointer, transaction._state), transaction._operations)
+            TableOperations(name, LoadedTable(table._pointer, transaction._state), transaction._operations)
             for name, table, transaction in changed
         ]
         if not parts:

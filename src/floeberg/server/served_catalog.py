@@ -52,7 +52,7 @@ class ServedCatalog:
 
     @property
     def backend(self) -> CatalogBackend:
-        return self.catalog.backend
+        return self.catalog._backend
 
     def answers_to(self, warehouse: str) -> bool:
         """Whether a client means this catalog: by its name, or by its warehouse."""

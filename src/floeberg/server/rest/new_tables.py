@@ -41,9 +41,9 @@ class NewTable:
         catalog = served.catalog
         properties = {**catalog.table_defaults, **self.properties, **catalog.table_overrides}
         version = stated_version(identifier, properties, None)
-        location = self.location or catalog.backend.default_location(identifier)
+        location = self.location or served.backend.default_location(identifier)
         updates = create_table_updates(
-            table_uuid=str(catalog.backend.effects.ids.uuid()),
+            table_uuid=str(served.backend.effects.ids.uuid()),
             location=parse_from_user(location).text,
             schema=fresh,
             spec=rebound_spec(self.spec, self.schema, fresh),
@@ -51,7 +51,7 @@ class NewTable:
             properties=properties,
             format_version=DEFAULT_FORMAT_VERSION if version is None else version,
         )
-        metadata = apply_updates(None, updates, now_ms=catalog.backend.effects.clock.now_ms())
+        metadata = apply_updates(None, updates, now_ms=served.backend.effects.clock.now_ms())
         served.check_table(metadata)
         return metadata
 
