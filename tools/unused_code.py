@@ -14,7 +14,7 @@ PUBLIC = ROOT / "docs" / "reference" / "public-api.txt"
 ALLOWED = {
     "called by Python, pyarrow, typer or SQLAlchemy": {
         "__getattr__", "__dir__", "__call__", "readable", "writable", "seekable", "readall", "readinto", "closed", "list_commands",
-        "__signature__", "__annotations__", "scanner", "trace", "memo", "protocol", "_connected", "_begin",
+        "__signature__", "__annotations__", "scanner", "trace", "memo", "protocol", "_connected", "_begin", "serve",
     },
     "methods of PySpark's classes": {
         "whenMatched", "whenNotMatched", "whenNotMatchedBySource", "withSchemaEvolution", "updateAll", "insertAll", "tableProperty",
@@ -22,8 +22,7 @@ ALLOWED = {
     },
     "found by name": {"open_hdfs_store", "open_object_store"},
     "for REST catalogs": {
-        "BadRequest", "parse_json", "write_json", "for_others", "requirement_from_json",
-        "check_requirements", "requirements_for", "parse_update", "updates_to_json", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
+        "parse_json", "write_json", "for_others", "requirements_for", "parse_update", "updates_to_json", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
         "set_branch_snapshot", "guard_inside", "UntrustedImplementation",
     },
     "for the procedures that import and rewrite files": {

@@ -62,8 +62,7 @@ class Transaction(RowWrites):
     ) -> None:
         self._ended = True
         if kind is not None:
-            for planned in self._written:
-                planned.writer.discard()
+            self._discard()
         elif self._operations or self._once is not None:
             self._commit()
 
@@ -71,12 +70,20 @@ class Transaction(RowWrites):
         try:
             committed = self._table._apply(self._operations, self._once)
         except FloebergError as error:
-            for planned in self._written:
-                planned.failed(error)
+            self._failed(error)
             raise
         if committed.skipped is not None:
-            for planned in self._written:
-                planned.writer.discard()
+            self._discard()
+
+    def _discard(self) -> None:
+        """Removes the files that were written: nothing refers to them."""
+        for planned in self._written:
+            planned.writer.discard()
+
+    def _failed(self, error: FloebergError) -> None:
+        """Removes the files that were written, where the error proves that no commit refers to them."""
+        for planned in self._written:
+            planned.failed(error)
 
     @property
     def metadata(self) -> TableMetadata:

@@ -160,8 +160,8 @@ class DeltaWriter:
         for file, positions in dead.items():
             group = repr(file.partition) if self._layout.by_partition else file.file_path
             groups.setdefault(group, {})[file] = positions
-        for group in groups.values():
-            self._deletes.append(self._position_deletes(group))
+        for together in groups.values():
+            self._deletes.append(self._position_deletes(together))
 
     def _position_deletes(self, dead: Mapping[DeletedFile, BitMap64]) -> DataFile:
         one = next(iter(dead))

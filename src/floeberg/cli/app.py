@@ -33,6 +33,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "check": "Check that a table is whole.",
     "compact": "Rewrite small data files, and those with many deletes, as files of the target size.",
     "rewrite-deletes": "Merge small delete files, make deletion vectors of them, and drop those that delete nothing.",
+    "serve": "Serve a catalog to other engines by the Iceberg REST protocol, with a page to look into its tables.",
 }
 """What each command does; the module of its name (with _ for -) holds a function of its name."""
 
@@ -49,7 +50,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 }
 """What people look for here and find elsewhere."""
 
-HELP = """Look into Apache Iceberg tables, and keep them healthy. Rows are never changed.
+HELP = """Look into Apache Iceberg tables, keep them healthy, and serve them. Rows change only through clients of `serve`.
 
 A table is db.table in a configured catalog, or the path of a metadata file or table folder:
 

@@ -164,7 +164,8 @@ class _Batch:
         """The table with the columns that the events bring, the operations that add them, and the events lined up with it."""
         state = self._base.state
         events = column_events(self._frame, self._options, state.metadata.current_schema, table=self._name)
-        table, operations = self._base, ()
+        table = self._base
+        operations: tuple[Operation, ...] = ()
         case_sensitive = self._session.setting("spark.sql.caseSensitive", "false") == "true"
         if self._options.merge_schema:
             rows = events.frame.drop(*events.carried)

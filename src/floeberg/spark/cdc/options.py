@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from floeberg.change_events.events import SKIPPABLE
 from floeberg.errors import InvalidInput
-
-UNAVAILABLE: Final = "__debezium_unavailable_value"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
