@@ -17,7 +17,7 @@ from floeberg.commit.pointer import TablePointer
 from floeberg.errors import FloebergError, StorageError, UnsupportedFeature
 from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import entries as entries_of
-from floeberg.files.manifest import read_manifest, read_manifest_header, write_manifest
+from floeberg.files.manifest import read_manifest, unlisted_manifest, write_manifest
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -110,14 +110,9 @@ class Workspace:
         known = self._described.get(key)
         if known is None:
             data = self._read(path)
-            spec_id = read_manifest_header(data).partition_spec_id
-            bare = ManifestFile(
-                manifest_path=path,
-                manifest_length=len(data),
-                partition_spec_id=metadata.default_spec_id if spec_id is None else spec_id,
-                added_snapshot_id=snapshot.snapshot_id,
-            )
-            known = self._described[key] = self.counted(bare, metadata)
+            spec_id = metadata.default_spec_id
+            unlisted = unlisted_manifest(data, path, snapshot_id=snapshot.snapshot_id, default_spec_id=spec_id)
+            known = self._described[key] = self.counted(unlisted, metadata)
         return known
 
     def counted(self, manifest: ManifestFile, metadata: TableMetadata) -> ManifestFile:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from floeberg.catalogs.identifiers import Namespace
-from floeberg.errors import InvalidInput, NamespaceNotFound
+from floeberg.errors import NamespaceNotFound
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
 from floeberg.spark.host.name_resolution import NameResolver
 from floeberg.spark.host.session_checks import is_stopped, stopped_session
@@ -93,14 +93,6 @@ def session_of(spark: SparkSession) -> AttachedSession | None:
     if state is not None and is_stopped(spark):
         raise stopped_session()
     return None if state is None else AttachedSession(spark, state)
-
-
-def attached_session(spark: SparkSession) -> AttachedSession:
-    """Raises InvalidInput when it is not attached."""
-    found = session_of(spark)
-    if found is None:
-        raise InvalidInput("this Spark session is not attached; call floeberg.attach(spark) first")
-    return found
 
 
 def catalogs_elsewhere() -> frozenset[str]:
