@@ -7,7 +7,7 @@ from msgspec import structs
 
 from floeberg.catalogs.row_pointer import RowPointer
 from floeberg.commit.append import Append
-from floeberg.commit.operation import COMMIT_KEY, Target
+from floeberg.commit.operation import Target
 from floeberg.commit.summary import SummaryBuilder
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import CommitConflict, InvalidInput, RefNotFound, UnsupportedFeature
@@ -207,34 +207,6 @@ def test_a_staged_append_is_in_the_table_and_nobody_sees_it():
     assert builder.rows(snapshot_id=staged.snapshot_id) == [(1, None, None), (2, None, None)]
     assert builder.table.current_snapshot.snapshot_id != staged.snapshot_id
     assert staged.summary["wap.id"] == "w1"
-
-
-def test_a_change_with_an_idempotency_key_happens_once():
-    builder = TableBuilder().append((1,))
-    append = Append(files=[builder.data_file((2,))], target=Target(idempotency_key="epoch 7"))
-    assert len(builder.table._commit(append).snapshots) == 1
-    assert builder.table.current_snapshot.summary[COMMIT_KEY] == "epoch 7"
-    again = Append(files=[builder.data_file((2,))], target=Target(idempotency_key="epoch 7"))
-    before = builder.table.metadata_location
-    assert builder.table._commit(again).snapshots == ()
-    assert builder.table.metadata_location == before
-    assert builder.rows() == [(1, None, None), (2, None, None)]
-
-
-def test_an_idempotency_key_is_looked_for_after_each_conflict():
-    builder = TableBuilder().append((1,))
-    other = builder.second()
-    target = Target(idempotency_key="k")
-    other._commit(Append(files=[builder.data_file((2,))], target=target))
-    assert builder.table._commit(Append(files=[builder.data_file((2,))], target=target)).snapshots == ()
-    assert builder.rows() == [(1, None, None), (2, None, None)]
-
-
-def test_a_key_on_another_branch_counts_for_that_branch_only():
-    builder = TableBuilder().append((1,)).branch("b")
-    for branch in ("b", "main"):
-        target = Target(idempotency_key="k", branch=branch)
-        assert len(builder.table._commit(Append(files=[builder.data_file((2,))], target=target)).snapshots) == 1
 
 
 def test_encrypted_tables_are_neither_read_nor_written():

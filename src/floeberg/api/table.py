@@ -20,6 +20,7 @@ from floeberg.api.writing import Change
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.commit import Committed, commit_operations
+from floeberg.commit.idempotence import AppTransaction
 from floeberg.commit.operation import Operation
 from floeberg.errors import FloebergError
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -222,9 +223,10 @@ class Table(RowWrites):
         self._state = self._pointer.refresh()
         return self
 
-    def _commit(self, *operations: Operation) -> Committed:
-        """Commits operations as one change."""
-        committed = commit_operations(self._pointer, self._state, operations)
+    def _commit(self, *operations: Operation, once: AppTransaction | None = None) -> Committed:
+        """Commits operations as one change; with `once`, unless the branch holds
+        that version of its app already."""
+        committed = commit_operations(self._pointer, self._state, operations, once=once)
         self._state = committed.state
         return committed
 

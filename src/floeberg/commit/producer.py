@@ -10,7 +10,7 @@ from floeberg.commit.delete_file_checks import no_second_vector
 from floeberg.commit.filtering import FilteredManifests, Removal, filter_manifests
 from floeberg.commit.manifests import distinct_files, joined_manifest, manifests_of_added
 from floeberg.commit.merging import MergePolicy, merge_manifests
-from floeberg.commit.operation import COMMIT_KEY, Target
+from floeberg.commit.operation import Target
 from floeberg.commit.snapshot_writer import write_snapshot
 from floeberg.commit.summary import SummaryBuilder
 from floeberg.commit.workspace import Workspace
@@ -47,11 +47,8 @@ class _Parts:
 def produce_snapshot(
     base: TableMetadata, workspace: Workspace, *, key: object, target: Target, change: SnapshotChange
 ) -> list[MetadataUpdate]:
-    """The updates that add the snapshot and, unless it is only staged, point the branch at it; none when a change of the
-    same idempotency key is there."""
+    """The updates that add the snapshot and, unless it is only staged, point the branch at it."""
     parent = branch_head(base, target.branch, workspace, begins=target.begins_branch)
-    if target.idempotency_key is not None and _is_done(base, parent, target):
-        return []
     change = replace(change, added=distinct_files(change.added, workspace.identifier))
     snapshot_id = workspace.snapshot_id(key, base)
     parts = _assemble(base, workspace, change=change, parent=parent, snapshot_id=snapshot_id)
@@ -60,9 +57,8 @@ def produce_snapshot(
         summary.added(file)
     for file in (*parts.data.removed, *parts.deletes.removed):
         summary.removed(file)
-    extra = {**_manifest_counts(parts, parent, base, workspace), **workspace.engine_summary, **target.summary}
-    if target.idempotency_key is not None:
-        extra[COMMIT_KEY] = target.idempotency_key
+    counts = _manifest_counts(parts, parent, base, workspace)
+    extra = {**counts, **workspace.engine_summary, **target.summary, **workspace.transaction_summary}
     snapshot = write_snapshot(
         base,
         workspace,
@@ -100,19 +96,6 @@ def branch_head(base: TableMetadata, branch: str, workspace: Workspace, *, begin
     if not ref.is_branch:
         raise InvalidInput(f"table {workspace.identifier}: {branch!r} is a tag; only branches can be written to")
     return base.snapshot(ref.snapshot_id)
-
-
-def _is_done(base: TableMetadata, parent: Snapshot | None, target: Target) -> bool:
-    """Whether the branch (for a staged change: the table) holds a snapshot with the target's key."""
-    holders = {
-        document["snapshot-id"]
-        for document in base.snapshots.documents
-        if isinstance(summary := document.get("summary"), dict) and summary.get(COMMIT_KEY) == target.idempotency_key
-    }
-    if not holders or target.stage_only:
-        return bool(holders)
-    head_id = None if parent is None else parent.snapshot_id
-    return any(ancestor in holders for ancestor in base.ancestor_ids(head_id))
 
 
 def _assemble(

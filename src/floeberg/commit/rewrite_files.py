@@ -13,6 +13,7 @@ from floeberg.commit.operation import Target
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.validations import (
     data_files_exist,
+    equality_deletes_reach_the_same_rows,
     no_concurrent_deletion_vectors,
     no_new_deletes_for,
     rows_keep_their_ids,
@@ -29,7 +30,8 @@ class RewriteFiles:
     """Replaces data and delete files by others that hold the same live rows.
 
     `starting_snapshot_id` is the snapshot the rewrite read. `data_sequence_number`, when given, is the sequence number of
-    that snapshot: the new data files keep it, so equality deletes committed meanwhile still apply to them.
+    that snapshot: the new data files keep it, so equality deletes committed meanwhile still apply to them, as long as they
+    reach the same rows under the new files' spec and partition; otherwise they are a conflict.
     `deletes_data_sequence_number` is the one that new delete files keep, the highest of those they replace.
     """
 
@@ -81,7 +83,11 @@ class RewriteFiles:
         data_files_exist(changes, lambda file: file.file_path in removed, what="this rewrite replaces")
         scope = DeleteScope.of(added_deletes)
         data_files_exist(changes, scope.may_touch, what="the deletes of this rewrite refer to")
-        no_new_deletes_for(changes, removed_data, ignore_equality_deletes=self.data_sequence_number is not None)
+        added_data = [file for file in self.added if file.content is FileContent.DATA]
+        keeps_sequence_number = self.data_sequence_number is not None
+        no_new_deletes_for(changes, removed_data, ignore_equality_deletes=keeps_sequence_number)
+        if keeps_sequence_number:
+            equality_deletes_reach_the_same_rows(changes, removed_data, added_data)
         no_concurrent_deletion_vectors(changes, added_deletes)
         if len(added_deletes) < len(self.added):
             rows_keep_their_ids(changes, self.starting_snapshot_id)

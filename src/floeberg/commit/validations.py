@@ -77,7 +77,8 @@ def no_new_deletes_for(
 ) -> None:
     """No concurrent commit deleted rows of files that the operation replaces: they would come back to life.
 
-    Equality deletes may be ignored by a rewrite that keeps its starting sequence number, because they still apply.
+    Equality deletes may be ignored by a rewrite that keeps its starting sequence number, where they still apply
+    (`equality_deletes_reach_the_same_rows`).
     """
     if not files:
         return
@@ -92,6 +93,31 @@ def no_new_deletes_for(
 
     added = changes.added(ManifestContent.DELETES, (OVERWRITE, DELETE))
     _refuse(changes, added, hits, "deleted rows of data files that this operation replaces")
+
+
+def equality_deletes_reach_the_same_rows(
+    changes: ConcurrentChanges, removed: Collection[DataFile], added: Collection[DataFile]
+) -> None:
+    """No concurrent commit added equality deletes that reach other rows in the new files than in the removed ones, whose
+    sequence number the new files keep. An equality delete reaches only files of its own spec and partition, unless its
+    spec has no fields: rows that leave its reach would come back to life, and rows that enter it would be lost."""
+    if not added:
+        return
+    before, after = PartitionSet.of(removed), PartitionSet.of(added)
+    one_spec = len({file.spec_id for file in (*removed, *added)}) == 1
+
+    def hits(deletes: DataFile) -> bool:
+        if (
+            deletes.content is not FileContent.EQUALITY_DELETES
+            or changes.metadata.spec(deletes.spec_id).is_unpartitioned
+        ):
+            return False
+        reached, reaches = before.holds(deletes), after.holds(deletes)
+        # Under one spec the rows of a partition stay in it, because their values decide it.
+        return reached != reaches if one_spec else reached or reaches
+
+    added_deletes = changes.added(ManifestContent.DELETES, (OVERWRITE, DELETE))
+    _refuse(changes, added_deletes, hits, "deleted rows by keys that this rewrite moves to another partition spec")
 
 
 def no_concurrent_deletes_on(

@@ -54,6 +54,7 @@ class Workspace:
         self._own_lists: set[str] = set()
         self.attempt_number = 1
         self.engine_summary: Mapping[str, str] = engine_summary or {}
+        self.transaction_summary: Mapping[str, str] = {}
 
     @property
     def identifier(self) -> str:

@@ -32,6 +32,7 @@ from floeberg.spark.write.store_assignment import StoreRules, store_rules
 from floeberg.spark.write.store_cast import stored_column
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.spec.types import IcebergType
+from floeberg.sql.text.byte_strings import may_hold_bytes
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import Name
 
@@ -81,7 +82,9 @@ def merge_columns(
         target = changed_table(now, Name(parts, 0, 0), verb="merge", alias=None)
         return _ColumnMerge(target, source, condition, clauses, evolves=evolves).run()
 
-    return run_again_on_conflict(Execution(session, ""), parts, run)
+    shown = repr(condition)
+    has_bytes = may_hold_bytes(shown) or "cast" in shown.lower()
+    return run_again_on_conflict(Execution(session, "", has_bytes=has_bytes), parts, run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,8 @@ class ChangedTable:
     """The tables that queries in the statement read."""
     session_options: Mapping[str, str] = field(default_factory=dict)
     """How the session's settings want every write done."""
+    has_bytes: bool = False
+    """Whether a constant that rows are compared with may be a string that is not UTF-8."""
 
     @property
     def alias_text(self) -> str:
@@ -155,7 +157,14 @@ class ChangedTable:
         places = (FILE_PATH, ROW_POSITION, *((ROW_ID,) if self.has_lineage else ()))
         # Nobody sees the comments of these columns, and a column with one costs Spark's gateway several calls.
         fields = [replace(field, doc=None) for field in (*self.schema.fields, *places)]
-        rows = live_rows(self.spark, self.table, tasks, self.schema, Schema(*fields))
+        rows = live_rows(
+            self.spark,
+            self.table,
+            tasks,
+            self.schema,
+            projection=Schema(*fields),
+            skips_row_groups=not self.has_bytes,
+        )
         return _with_shown(rows, fields)
 
 
@@ -210,6 +219,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         base=table.state,
         read=execution.read,
         session_options=session_write_options(session.spark.conf.getAll, {}),
+        has_bytes=execution.has_bytes,
     )
 
 

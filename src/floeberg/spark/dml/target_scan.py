@@ -35,14 +35,27 @@ if TYPE_CHECKING:
 
 
 def live_rows(
-    spark: SparkSession, table: LoadedTable, tasks: Sequence[FileScanTask], schema: Schema, projection: Schema
+    spark: SparkSession,
+    table: LoadedTable,
+    tasks: Sequence[FileScanTask],
+    schema: Schema,
+    *,
+    projection: Schema,
+    skips_row_groups: bool,
 ) -> DataFrame:
     """The live rows of tasks as a DataFrame, by the ways in which every read goes, with their nanoseconds."""
     files = table_files(table, schema)
     choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=tasks_with_nan(tasks, schema))
     unsure = tasks_unsure(tasks, files.specs)
     routes = route(spark, [_lean(task) for task in tasks], files, projection=projection, columns=choice, unsure=unsure)
-    scan = NativeScan(spark=spark, files=files, projection=projection, choice=choice, exact=True)
+    scan = NativeScan(
+        spark=spark,
+        files=files,
+        projection=projection,
+        choice=choice,
+        exact=True,
+        skips_row_groups=skips_row_groups,
+    )
     frames: list[Any] = []
     by_arrow = list(routes.by_arrow)
     if routes.plain:

@@ -38,6 +38,8 @@ class Execution:
     """For the text of a view: what its names mean."""
     inside: tuple[TableIdentifier, ...] = ()
     """The views that the text is part of, the outermost first."""
+    has_bytes: bool = False
+    """Whether a constant may be a string that is not UTF-8."""
 
     @property
     def spark(self) -> SparkSession:

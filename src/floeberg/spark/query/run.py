@@ -162,7 +162,14 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
     if other_settings(session, execution.scope):
         conditions = ()  # they mean what they mean under the view's settings
     where = condition_expression(session, conditions, table.schema)
-    return frame_of(session, table.loaded, table.selection, where=where, metadata_columns=columns)
+    return frame_of(
+        session,
+        table.loaded,
+        table.selection,
+        where=where,
+        metadata_columns=columns,
+        skips_row_groups=not execution.has_bytes,
+    )
 
 
 def _view(
@@ -198,7 +205,7 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
         if selection.metadata_table is not None:
             return frame_of(session, loaded, selection)
         where = condition_expression(session, found, selected_schema(loaded, selection))
-        return frame_of(session, loaded, selection, where=where)
+        return frame_of(session, loaded, selection, where=where, skips_row_groups=not execution.has_bytes)
 
     def bound(frame: Any, now: DataFrame) -> DataFrame:
         return view_frame(session, name, columns_as_they_are(frame), now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -42,6 +43,7 @@ def table_frame(
     select: Sequence[str] | None = None,
     metadata_columns: Sequence[str] = (),
     options: Mapping[str, object] | None = None,
+    skips_row_groups: bool = True,
     cache: FrameCache | None = None,
 ) -> Any:
     """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
@@ -51,6 +53,7 @@ def table_frame(
     RefNotFound, UnsupportedFeature, FormatError.
     """
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
+    parsed = replace(parsed, skips_row_groups=skips_row_groups)
     metadata = table.state.metadata
     chosen: SnapshotChoice | None
     if parsed.is_incremental:
@@ -135,7 +138,13 @@ def planned_frame(
     routes = route(spark, plan, files, projection=projection, columns=choice, unsure=unsure, engine=options.engine)
     mixed = not routes.is_plain and routes.is_native
     scan = NativeScan(
-        spark=spark, files=files, projection=projection, choice=choice, where=plan.filter, names_files=mixed
+        spark=spark,
+        files=files,
+        projection=projection,
+        choice=choice,
+        where=plan.filter,
+        names_files=mixed,
+        skips_row_groups=options.skips_row_groups,
     )
     frames = _native(scan, routes)
     if routes.by_arrow:

@@ -124,6 +124,7 @@ def frame_of(
     *,
     where: Expression = TRUE,
     metadata_columns: Sequence[str] = (),
+    skips_row_groups: bool = True,
 ) -> DataFrame:
     """A table, or one of its metadata tables, as a DataFrame."""
     if selection.metadata_table is not None:
@@ -137,6 +138,7 @@ def frame_of(
         where=where,
         metadata_columns=metadata_columns,
         options=selection.options,
+        skips_row_groups=skips_row_groups,
         cache=session.state.manifests,
     )
     return frame

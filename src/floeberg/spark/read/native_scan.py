@@ -39,6 +39,8 @@ class NativeScan:
     """What whoever reads the frame also applies to it, bound. Not of files that are to be written anew: all their rows stay."""
     names_files: bool = False
     """Whether the frames have FILE_NAME as their last column."""
+    skips_row_groups: bool = True
+    """Whether Parquet may skip row groups by the filters that Spark pushes down."""
     exact: bool = False
     """Whether timestamps keep their nanoseconds, in the form of `exact_types`."""
 
@@ -82,6 +84,7 @@ class NativeScan:
             facts_used=deleted is not None and not own,
             row_index=deleted is not None or needs_row_index(own),
             file_name=self.names_files,
+            skips_row_groups=self.skips_row_groups,
         )
         if deleted is not None:
             if (first := filter_before_deletes(self.where, columns)) is not None:

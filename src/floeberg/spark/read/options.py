@@ -57,6 +57,8 @@ class FrameOptions:
     ignore_scheme: bool = False
     by_name: bool = False
     engine: str | None = None
+    skips_row_groups: bool = True
+    """Whether Parquet may skip row groups by the filters that Spark pushes down. No option says so: the statement does."""
 
     @property
     def is_incremental(self) -> bool:
