@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from floeberg.commit.delete_file_checks import no_second_vector
 from floeberg.commit.filtering import FilteredManifests, Removal, filter_manifests
-from floeberg.commit.manifests import distinct_files, merged_manifest, manifests_of_added
+from floeberg.commit.manifests import distinct_files, manifests_of_added, merged_manifest
 from floeberg.commit.merging import MergePolicy, merge_manifests
 from floeberg.commit.operation import Target
 from floeberg.commit.snapshot_writer import write_snapshot

@@ -1,4 +1,4 @@
-"""Running a statement again when another commit contradicted it, where the session asks for that."""
+"""Runs a statement again after a conflict with another commit, if the session asks for that."""
 
 from __future__ import annotations
 
