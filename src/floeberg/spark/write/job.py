@@ -126,13 +126,13 @@ def writer_task(
 
 
 def run_writers(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work | None = None) -> list[DataFile]:
-    """Runs a writer, or work around it, over the rows as they are distributed, and describes what was written."""
+    """Runs a writer, or a task around one, over the distributed rows, and describes the written files."""
     results = run_work(rows, table, task, work or task, RESULT_SCHEMA)
     return [decode_data_file(bytes(row.file), task.partition_type) for row in results]
 
 
 def run_work(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work, schema: str) -> list[Any]:
-    """What work around a writer answers, as rows of a schema. What it wrote is removed when it fails."""
+    """The results of a task around a writer, as rows of a schema. Its files are removed when it fails."""
     check_workers(rows.sparkSession)
     try:
         return _collected(rows, work, schema, table)
@@ -142,8 +142,8 @@ def run_work(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work, 
 
 
 def _remove_written(task: WriterTask, table: LoadedTable) -> None:
-    """Removes what tasks of a failed job wrote: their descriptions are lost with it, but their names carry the write's id. A
-    task that is still being stopped may write one more file, which orphan removal finds."""
+    """Removes what tasks of a failed job wrote: their descriptions are lost with it, but the file names have the write's id.
+    A task that is still stopping may write one more file, which orphan removal finds."""
     folder = DataLocations(task.location, task.properties, task.write_id).folder
     store = table.pointer.store_for(folder)
     mark = f"-{task.write_id}-"
