@@ -76,7 +76,7 @@ class RowPointer:
                         table=self.identifier,
                         location=location,
                     ) from missing
-                before = location  # perhaps cleaned up after a newer commit: look again
+                before = location  # perhaps removed after a newer commit: look again
                 continue
             if self._known is not None:
                 check_same_table(self.identifier, self._known, metadata)
@@ -130,8 +130,8 @@ class RowPointer:
         return TableState(self.identifier, new, location)
 
     def _settle(self, new: TableMetadata, expected: str | None, location: str, failed: Unavailable) -> bool:
-        """After an error that does not say whether the row was put: what it points at decides. The expected pointer still
-        being there proves nothing, because the change may yet arrive. Raises CommitUnknown."""
+        """After an error that leaves open whether the row was written: its pointer decides. The expected pointer still being
+        there proves nothing, because the change may yet arrive. Raises CommitUnknown."""
         try:
             found = self._rows.get(self._key, TABLE)
             if found == location:
@@ -148,7 +148,7 @@ class RowPointer:
         ) from failed
 
     def _is_behind(self, found: str, new: TableMetadata, *, expected: str | None, location: str) -> bool | None:
-        """Whether the table that is there was built on our file; None when its log does not reach that far back."""
+        """Whether the current table was built on our file; None when its log does not reach that far back."""
         metadata = read_metadata(self.store_for(found), found)
         if expected is None:
             return not is_other_table(new, metadata)
@@ -158,7 +158,7 @@ class RowPointer:
         return False if expected in files else None
 
     def _write_file(self, metadata: TableMetadata, *, base_location: str | None) -> str:
-        """Writes a metadata file under a name of its own. What was written half is removed."""
+        """Writes a metadata file under a unique name. A half-written file is removed."""
         number = 0 if base_location is None else number_of(base_location) + 1
         location = f"{metadata_folder(metadata)}/{number:05d}-{self.effects.ids.uuid()}{metadata_suffix(metadata)}"
         try:

@@ -31,7 +31,7 @@ _KNOWN: Final[WeakKeyDictionary[Any, SessionState | None]] = WeakKeyDictionary()
 
 
 class AttachedSession(NameResolver):
-    """A Spark session together with what we keep for it."""
+    """A Spark session and its state."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class AttachedSession(NameResolver):
         self.state.current_namespace = namespace or attached.default_namespace or ()
 
     def use_spark(self) -> None:
-        """Leaves the current place to Spark."""
+        """Makes Spark's own current catalog and namespace the current ones."""
         self.state.current_catalog = SESSION_CATALOG
         self.state.current_namespace = ()
 
@@ -53,7 +53,7 @@ class AttachedSession(NameResolver):
         return self.state.stands_in_ours
 
     def with_current_place(self, sql: str) -> str:
-        """The text with `current_database()` and its like as this session has them."""
+        """The text with `current_database()`, `current_catalog()` and so on replaced by this session's values."""
         if not self.stands_in_ours:
             return sql
         namespace = display_name(self.state.current_namespace)
@@ -114,7 +114,7 @@ def open_state(spark: SparkSession, key: str) -> AttachedSession:
 
 
 def forget_stopped(spark: SparkSession) -> bool:
-    """Forgets a session that was stopped, which cannot be asked any more; whether it was the last one."""
+    """Forgets a session that was stopped and answers no more; whether it was the last one."""
     state = _KNOWN.pop(spark, None)
     if state is not None:
         _STATES.pop(state.key, None)
