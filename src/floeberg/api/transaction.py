@@ -47,7 +47,7 @@ class Transaction(RowWrites):
     def __init__(self, table: TransactionTable, *, once: AppTransaction | None = None) -> None:
         self._table = table
         self._once = once
-        self._state = table._state  # what the changes are planned on, even if the table's object moves on meanwhile
+        self._state = table._state  # the changes are planned on it, even if the table object is refreshed meanwhile
         self._operations: list[Operation] = []
         self._metadata = self._state.metadata
         self._written: list[Planned] = []
@@ -121,8 +121,8 @@ class Transaction(RowWrites):
         return None
 
     def _committed_head(self, metadata: TableMetadata, branch: str) -> int | None:
-        """The newest snapshot under a branch that is not this transaction's own: what others add to it is theirs. An
-        earlier change may have made the branch, or moved it."""
+        """The newest snapshot of a branch that this transaction did not make: later snapshots of others are concurrent
+        changes. An earlier change of the transaction may have made the branch, or moved it."""
         head = metadata.snapshot_for_ref(branch)
         ancestors = metadata.ancestor_ids(None if head is None else head.snapshot_id)
         return next(

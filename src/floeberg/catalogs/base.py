@@ -1,4 +1,4 @@
-"""What every catalog can be asked. A catalog knows metadata and one compare-and-swap per table; it knows no rows."""
+"""The interface of every catalog. A catalog knows metadata and one compare-and-swap per table; it knows no rows."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class CatalogCapabilities:
     register: bool
     """Whether a table can be taken over by its metadata file, wherever that lies."""
     custom_location: bool
-    """Whether a table may lie elsewhere than where the catalog would put it."""
+    """Whether a table may have a location of its own."""
     any_name: bool
-    """Whether names may be such as no folder can have."""
+    """Whether names may have characters that no folder can have."""
     several_tables: bool = False
     """Whether one commit can change several tables, all of them or none."""
 
@@ -125,8 +125,8 @@ class CatalogBackend(Protocol):
         ...
 
     def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
-        """Takes a table out of the catalog and leaves its data files, also when its metadata cannot be read. Given
-        `only_if` (for a purge), only if that still is its state. Raises TableNotFound, CommitConflict."""
+        """Removes a table from the catalog and leaves its data files, even if its metadata cannot be read. Given `only_if`
+        (for a purge), only if that is still its state. Raises TableNotFound, CommitConflict."""
         ...
 
     def rename_table(self, source: Identifier, target: Identifier) -> None:

@@ -220,7 +220,7 @@ class FilesystemCatalog:
             self._check_unchanged(identifier, only_if)
         else:
             self._keep_copy(folder, head)
-        self._folders.mark(self._path(identifier.namespace)[-1])  # it stays when its last table goes
+        self._folders.mark(self._path(identifier.namespace)[-1])  # it stays when its last table is dropped
         while versions := listed_versions(self._store, folder):
             for version in versions:
                 self._store.delete(join(folder, version.file_name))
@@ -239,7 +239,7 @@ class FilesystemCatalog:
         try:
             content = self._store.read(join(folder, head.file_name))
         except FileNotFound:
-            return  # another drop was quicker
+            return  # another drop came first
         if content[:2] != GZIP_MAGIC:
             content = encode_metadata_file(content, "gzip")
         self._store.write(join(folder, f"dropped-{self._effects.ids.uuid()}.metadata.json.gz"), content)

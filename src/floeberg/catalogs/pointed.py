@@ -35,7 +35,7 @@ from floeberg.storage.location import check_segment, join, parse_from_user
 from floeberg.storage.registry import Stores
 
 RESERVED_NAMESPACE_PROPERTY: Final = "exists"
-"""What the Java and PyIceberg catalogs store to make a namespace be there."""
+"""The property that the Java and PyIceberg catalogs store to create a namespace."""
 _MAX_ENCODED: Final = 180
 
 

@@ -1,4 +1,4 @@
-"""Rewriting manifests: the same entries, grouped anew so that planning reads fewer and better-clustered manifests."""
+"""Rewrites manifests: the same entries, regrouped so that planning reads fewer and better-clustered manifests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RewriteManifests:
         before = workspace.manifests(parent, base)
         chosen = [manifest for manifest in before if self.choose(manifest)]
         if len(chosen) < 2 and all(manifest.may_have_live_files for manifest in chosen):
-            return []  # one manifest is as good as it gets
+            return []  # a single manifest cannot be improved
         picked = {manifest.manifest_path for manifest in chosen}
         kept = [manifest for manifest in before if manifest.manifest_path not in picked]
         created: list[ManifestFile] = []
@@ -119,7 +119,7 @@ def _groups(manifests: Sequence[ManifestFile]) -> list[list[ManifestFile]]:
 
 
 def _same_live_files(before: Sequence[ManifestFile], after: Sequence[ManifestFile], workspace: Workspace) -> None:
-    """The last line of defence: as many live files after as before."""
+    """A last safeguard: the number of live files must not change."""
 
     def live(manifests: Sequence[ManifestFile]) -> int:
         return sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in manifests)

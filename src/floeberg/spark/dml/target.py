@@ -1,4 +1,4 @@
-"""The table that DELETE, UPDATE or MERGE changes: pinned at one snapshot of one branch, and planned."""
+"""The table that DELETE, UPDATE or MERGE changes: at one snapshot of one branch, with its plan."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class ChangedTable:
     alias: str
     destination: Destination
     first: tuple[Operation, ...] = ()
-    """What the commit does before the change of rows: it makes the branch, or evolves the schema."""
+    """The operations that the commit has before the change of rows: it makes the branch, or evolves the schema."""
     base: TableState
-    """The table as the commit begins with it."""
+    """The state of the table that the commit builds on."""
     read: set[TableIdentifier]
     """The tables that queries in the statement read."""
     session_options: Mapping[str, str] = field(default_factory=dict)
-    """How the session's settings want every write done."""
+    """Write options from the session's settings."""
     has_bytes: bool = False
     """Whether a constant that rows are compared with may be a string that is not UTF-8."""
 
@@ -101,7 +101,7 @@ class ChangedTable:
 
     @property
     def written_schema(self) -> Schema:
-        """The columns of the files that a change writes: rows keep their ids where the table has lineage."""
+        """The columns of the files that a change writes: rows keep their ids if the table has row lineage."""
         return with_row_lineage(self.schema) if self.has_lineage else self.schema
 
     @property
@@ -136,7 +136,7 @@ class ChangedTable:
     def view(self, condition: Expression) -> ReadView:
         """What the change read: concurrent changes of rows that may match it are conflicts."""
         if self.identifier in self.read:
-            condition = TRUE  # a subquery or the source looks at other rows of the table too
+            condition = TRUE  # a subquery or the source reads other rows of the table too
         snapshot = self.chosen.snapshot
         return ReadView(
             starting_snapshot_id=None if snapshot is None else snapshot.snapshot_id,
@@ -158,8 +158,8 @@ class ChangedTable:
         )
 
     def rows(self, tasks: Sequence[FileScanTask]) -> DataFrame:
-        """The live rows of files with their places, and their ids where the table has lineage: columns as users see them,
-        and beside those that Spark cuts the exact ones."""
+        """The live rows of files with file and position, and their row ids if the table has row lineage: columns as users see
+        them, and beside those that Spark truncates the exact ones."""
         places = (FILE_PATH, ROW_POSITION, *((ROW_ID,) if self.has_lineage else ()))
         # Nobody sees the comments of these columns, and a column with one costs Spark's gateway several calls.
         fields = [replace(field, doc=None) for field in (*self.schema.fields, *places)]
@@ -231,8 +231,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
 
 @dataclass(frozen=True, slots=True)
 class TargetCondition:
-    """What a condition says of the target's rows: `weak` is true for every row that it is true for; `exact`, where there
-    is one, for no others."""
+    """A condition on the target's rows: `weak` is true for every row that matches; `exact`, if there is one, for no others."""
 
     weak: Expression
     exact: Expression | None
@@ -241,7 +240,7 @@ class TargetCondition:
 def target_condition(
     target: ChangedTable, cursor: Cursor, span: Span | None, *, others: Sequence[str] = ()
 ) -> TargetCondition:
-    """The parts of a condition that speak of the target alone; without a condition, every row."""
+    """The parts of a condition that only depend on the target; without a condition, every row."""
     if span is None:
         return TargetCondition(TRUE, TRUE)
     found = condition_of_target(cursor, span, target=target.identifier, alias=target.alias, others=others)

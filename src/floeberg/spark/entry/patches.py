@@ -1,6 +1,6 @@
-"""Puts our methods in the place of PySpark's, for classic sessions and for Connect, once for each class.
+"""Replaces methods of PySpark by ours, for classic sessions and for Connect, once for each class.
 
-Each of ours asks first whether the session is attached and the name ours; if not, PySpark's own runs.
+Each of ours first checks whether the session is attached and the name ours; if not, PySpark's own runs.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def _reads_ours(session: AttachedSession, condition: str) -> bool:
     try:
         return bool(find_references(f"SELECT 1 WHERE {condition}", names))
     except InvalidInput:
-        return False  # Spark says what is wrong with it
+        return False  # Spark reports the error
 
 
 _SUBQUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)

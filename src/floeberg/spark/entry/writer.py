@@ -38,7 +38,7 @@ _TRANSFORM: Final = re.compile(r"(\w+\((?:\d+, )?)(.*)\)", re.DOTALL)
 
 @dataclass(slots=True)
 class WriteRecord(Record):
-    """What a DataFrameWriter was told so far."""
+    """The settings of a DataFrameWriter so far."""
 
     frame: Any = None
     mode: str | None = None

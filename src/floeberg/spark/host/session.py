@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from floeberg.catalogs.identifiers import Namespace
-from floeberg.errors import InvalidInput, NamespaceNotFound
+from floeberg.errors import NamespaceNotFound
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
 from floeberg.spark.host.name_resolution import NameResolver
 from floeberg.spark.host.session_checks import is_stopped, stopped_session
@@ -31,7 +31,7 @@ _KNOWN: Final[WeakKeyDictionary[Any, SessionState | None]] = WeakKeyDictionary()
 
 
 class AttachedSession(NameResolver):
-    """A Spark session together with what we keep for it."""
+    """A Spark session and its state."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class AttachedSession(NameResolver):
         self.state.current_namespace = namespace or attached.default_namespace or ()
 
     def use_spark(self) -> None:
-        """Leaves the current place to Spark."""
+        """Makes Spark's own current catalog and namespace the current ones."""
         self.state.current_catalog = SESSION_CATALOG
         self.state.current_namespace = ()
 
@@ -53,7 +53,7 @@ class AttachedSession(NameResolver):
         return self.state.stands_in_ours
 
     def with_current_place(self, sql: str) -> str:
-        """The text with `current_database()` and its like as this session has them."""
+        """The text with `current_database()`, `current_catalog()` and so on replaced by this session's values."""
         if not self.stands_in_ours:
             return sql
         namespace = display_name(self.state.current_namespace)
@@ -95,14 +95,6 @@ def session_of(spark: SparkSession) -> AttachedSession | None:
     return None if state is None else AttachedSession(spark, state)
 
 
-def attached_session(spark: SparkSession) -> AttachedSession:
-    """Raises InvalidInput when it is not attached."""
-    found = session_of(spark)
-    if found is None:
-        raise InvalidInput("this Spark session is not attached; call floeberg.attach(spark) first")
-    return found
-
-
 def catalogs_elsewhere() -> frozenset[str]:
     """The names of the catalogs of all attached sessions."""
     return frozenset(name for state in _STATES.values() for name in state.catalogs) - {SESSION_CATALOG}
@@ -122,7 +114,7 @@ def open_state(spark: SparkSession, key: str) -> AttachedSession:
 
 
 def forget_stopped(spark: SparkSession) -> bool:
-    """Forgets a session that was stopped, which cannot be asked any more; whether it was the last one."""
+    """Forgets a session that was stopped and answers no more; whether it was the last one."""
     state = _KNOWN.pop(spark, None)
     if state is not None:
         _STATES.pop(state.key, None)

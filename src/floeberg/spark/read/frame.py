@@ -48,9 +48,9 @@ def table_frame(
 ) -> Any:
     """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
 
-    `where` only leaves out files (and rows, where that costs nothing) that cannot match: whoever gives it must also apply
-    the condition to the frame. The snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound,
-    RefNotFound, UnsupportedFeature, FormatError.
+    `where` only leaves out files (and rows, where that costs nothing) that cannot match: the caller must also apply the
+    condition to the frame. The snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound, RefNotFound,
+    UnsupportedFeature, FormatError.
     """
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
     parsed = replace(parsed, skips_row_groups=skips_row_groups)
@@ -127,11 +127,9 @@ def _plan(
 def planned_frame(
     spark: Any, table: LoadedTable, plan: ScanPlan, *, schema: Schema, projection: Schema, options: FrameOptions
 ) -> tuple[Any, Routes]:
-    """The rows of planned files as a DataFrame: each group of files read its way, all in one frame.
-
-    A frame of several groups, or with deletes, has the name of a row's file beneath its columns, where a filter still finds
-    it; one group without deletes has Spark's own hidden column for that.
-    """
+    """The rows of planned files as one DataFrame: each group of files read by its reader. A frame of several groups, or with
+    deletes, has the name of a row's file beneath its columns, where a filter still finds it; one group without deletes has
+    Spark's own hidden column for that."""
     files = table_files(table, schema, ignore_scheme=options.ignore_scheme, by_name=options.by_name)
     choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=planned_with_nan(plan, schema))
     unsure = planned_unsure(plan)

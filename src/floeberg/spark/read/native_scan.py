@@ -1,4 +1,5 @@
-"""Groups of Parquet files as DataFrames: the reader's columns, deletes applied, metadata columns added."""
+"""The native scan: groups of Parquet files, read by Spark's own reader, as DataFrames with deletes applied and metadata
+columns added."""
 
 from __future__ import annotations
 
@@ -29,14 +30,15 @@ from floeberg.sql.text.lexer import quote_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeScan:
-    """What is read, and how its columns are asked for."""
+    """The files to read by Spark's Parquet reader, and how their columns are requested."""
 
     spark: Any
     files: TableFiles
     projection: Schema
     choice: ColumnChoice
     where: Expression = TRUE
-    """What whoever reads the frame also applies to it, bound. Not of files that are to be written anew: all their rows stay."""
+    """A bound filter that the reader of the frame also applies to it. TRUE for files that are rewritten: all their rows are
+    kept."""
     names_files: bool = False
     """Whether the frames have FILE_NAME as their last column."""
     skips_row_groups: bool = True
@@ -49,7 +51,7 @@ class NativeScan:
         return self._frame(tasks, None, None)
 
     def with_position_deletes(self, tasks: Sequence[PlacedTask]) -> Any | None:
-        """Files with position deletes; None when these are too many to be sent to the executors."""
+        """Files with position deletes; None when the deletes are too large to be sent to the executors."""
         deleted = self._deleted(tasks)
         return None if deleted is None else self._frame(tasks, deleted, None)
 
@@ -95,8 +97,8 @@ class NativeScan:
         return self._projected(frame, columns)
 
     def _columns(self, equality: EqualityPlan | None) -> dict[int, NativeColumn]:
-        """The columns to read: those asked for, and the keys of deletes; at least one, because Spark reads no empty
-        schema."""
+        """The columns to read: those requested, and the equality fields of deletes; at least one, because Spark reads no
+        empty schema."""
         fields = [field for field in self.projection.fields if field.field_id not in COMPUTED]
         for field_id, key in (equality.keys if equality is not None else {}).items():
             if all(field.field_id != field_id for field in fields):
@@ -110,8 +112,8 @@ class NativeScan:
         return found
 
     def _projected(self, frame: Any, columns: Mapping[int, NativeColumn]) -> Any:
-        """The frame with the columns as users see them: those that are more than a name are made first, and what is left is
-        one list of names, which costs Spark's gateway one call."""
+        """The frame with the columns as users see them. Computed columns come first; the rest is one list of names, which
+        costs the gateway one call."""
         texts: list[str] = []
         made = []
         for field in self.projection.fields:

@@ -1,5 +1,4 @@
-"""Lining a DataFrame up with a table: by name or by position, with casts that store assignment allows, before anything is
-written."""
+"""Aligns a DataFrame with a table: by name or by position, with the casts of store assignment, before anything is written."""
 
 from __future__ import annotations
 
