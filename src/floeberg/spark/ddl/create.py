@@ -206,7 +206,8 @@ def _append(
         raise InvalidInput(f"a table is created with its main branch; create it, then write branch {given.branch!r}")
     schema, table_name = metadata.current_schema, base.state.identifier
     frame = with_wkb(frame, schema, names=[field.name for field in schema.fields], table=table_name)
-    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False))
+    new_ids = {field.field_id for field in schema.fields}
+    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False, new_ids=new_ids))
     files = write_data_files(rows, table, stores=stores, options=given)
     return [Append(files=files, target=Target(summary=given.summary))] if files else []
 

@@ -127,6 +127,7 @@ def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | Non
             case_sensitive=write.case_sensitive,
             given=write.columns,
             fills=options.merge_schema or options.accepts_any_schema,
+            new_ids={field.field_id for field in schema.fields} - base.state.metadata.current_schema.by_id.keys(),
         ),
     )
     files = write_data_files(rows, table, stores=write.stores, options=options)
