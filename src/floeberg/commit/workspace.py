@@ -170,7 +170,7 @@ class Workspace:
         snapshot_id: int,
     ) -> ManifestFile:
         """A manifest of these entries, in their order; one that an earlier attempt wrote with the same entries is reused."""
-        key = (spec_id, content, metadata.format_version, snapshot_id, tuple(_said(entry) for entry in entries))
+        key = (spec_id, content, metadata.format_version, snapshot_id, tuple(_entry_key(entry) for entry in entries))
         known = self._written.get(key)
         if known is not None:
             return known
@@ -236,7 +236,7 @@ class Workspace:
         return self._pointer.store_for(location).read(location)
 
 
-def _said(entry: ManifestEntry) -> tuple[object, ...]:
+def _entry_key(entry: ManifestEntry) -> tuple[object, ...]:
     """The part of a manifest's entry that may change from one attempt to the next."""
     file = entry.data_file
     return (
