@@ -8,6 +8,7 @@ from typing import Literal, Self
 
 from floeberg.api.caches import Caches
 from floeberg.api.catalog_namespaces import Name
+from floeberg.api.catalog_transaction import CatalogTransaction
 from floeberg.api.catalog_views import CatalogViews
 from floeberg.api.definition import AnySchema, terms, to_schema
 from floeberg.api.staged import StagedTable
@@ -222,6 +223,12 @@ class Catalog(CatalogViews):
         except TableNotFound:
             if not if_exists:
                 raise
+
+    def transaction(self) -> CatalogTransaction:
+        """Changes of several tables as one commit, all or nothing: `with cat.transaction() as tx:
+        tx.table("db.a").append(rows); tx.table("db.b").delete("id = 3")`. Raises UnsupportedFeature where it
+        cannot be."""
+        return CatalogTransaction(self._backend, identify=self.identifier, load=self.load_table)
 
     @property
     def _effects(self) -> Effects:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,6 +28,8 @@ class CatalogCapabilities:
     """Whether a table may have a location of its own."""
     any_name: bool
     """Whether names may have characters that no folder can have."""
+    several_tables: bool = False
+    """Whether one commit can change several tables, all of them or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,15 @@ class LoadedTable:
 
     pointer: TablePointer
     state: TableState
+
+
+@dataclass(frozen=True, slots=True)
+class TableSwap:
+    """One table of a commit over several: what it was planned on (None: the table is created) and what it becomes."""
+
+    identifier: Identifier
+    base: TableState | None
+    new: TableMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +113,11 @@ class CatalogBackend(Protocol):
 
     def load_table(self, identifier: Identifier) -> LoadedTable:
         """Raises TableNotFound."""
+        ...
+
+    def swap_tables(self, swaps: Sequence[TableSwap]) -> list[TableState]:
+        """Makes every `new` its table's metadata if every `base` still is, or changes nothing. Raises CommitConflict when it
+        is proved that nothing became visible, CommitUnknown when that cannot be told, UnsupportedFeature."""
         ...
 
     def register_table(self, identifier: Identifier, metadata_location: str) -> LoadedTable:

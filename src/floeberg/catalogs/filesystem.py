@@ -6,10 +6,10 @@ and then renames over.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, shown_name, unsupported
+from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, TableSwap, shown_name, unsupported
 from floeberg.catalogs.filesystem_namespaces import NAMESPACE_MARKER, NamespaceFolders, is_table
 from floeberg.catalogs.filesystem_pointer import FilesystemPointer
 from floeberg.catalogs.identifiers import Identifier, Namespace
@@ -195,6 +195,11 @@ class FilesystemCatalog:
     def load_table(self, identifier: Identifier) -> LoadedTable:
         pointer = self._pointer(identifier)
         return LoadedTable(pointer, pointer.refresh())
+
+    def swap_tables(self, swaps: Sequence[TableSwap]) -> list[TableState]:
+        raise unsupported(
+            self._name, KIND, "commit several tables at once", "commit one at a time, or use a SQL catalog"
+        )
 
     def register_table(self, identifier: Identifier, metadata_location: str) -> LoadedTable:
         raise unsupported(

@@ -75,11 +75,26 @@ def commit_operations(
         raise
     workspace.clean_up(keep=state.metadata)
     if once is not None and skipped is not None:
-        logger.warning(
-            "table %s: version %d of %r is in branch %s already (version %d, snapshot %d); the commit is skipped",
-            *(pointer.identifier, once.version, once.app_id, once.branch, skipped.version, skipped.snapshot_id),
-        )
+        _warn(pointer, once, skipped)
     return Committed(state, made, skipped)
+
+
+def skip_committed(pointer: TablePointer, once: AppTransaction) -> Committed | None:
+    """What `commit_operations` would return for a transaction that its branch holds already, asked before its files are
+    written; None when it is to be committed. Raises InvalidInput when the branch holds it with other content."""
+    state = pointer.refresh()
+    found = find_committed(state.metadata, once, identifier=pointer.identifier)
+    if found is None:
+        return None
+    _warn(pointer, once, found)
+    return Committed(state, (), found)
+
+
+def _warn(pointer: TablePointer, once: AppTransaction, found: TransactionRecord) -> None:
+    logger.warning(
+        "table %s: version %d of %r is in branch %s already (version %d, snapshot %d); it is not committed again",
+        *(pointer.identifier, once.version, once.app_id, once.branch, found.version, found.snapshot_id),
+    )
 
 
 @contextmanager

@@ -93,7 +93,7 @@ def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay)
             elapsed_ms = pointer.effects.clock.monotonic_ms() - started_ms
             gives_up = attempt_number > policy.num_retries or elapsed_ms > policy.total_timeout_ms
             if attempt_number > 1 and not gives_up:  # the first attempt may only have had stale metadata
-                _wait(pointer, attempt_number - 1, low_ms=policy.min_wait_ms, high_ms=policy.max_wait_ms)
+                back_off(pointer, attempt_number - 1, low_ms=policy.min_wait_ms, high_ms=policy.max_wait_ms)
             state = pointer.refresh()
             if attempt.snapshot_ids and attempt.landed_in(state):
                 # A store or proxy that repeated our own write reports a conflict with ourselves. Another commit may have made
@@ -112,7 +112,7 @@ def _gave_up(pointer: TablePointer, attempt_number: int, conflict: CommitConflic
     )
 
 
-def _wait(pointer: TablePointer, number: int, *, low_ms: int, high_ms: int) -> None:
+def back_off(pointer: TablePointer, number: int, *, low_ms: int, high_ms: int) -> None:
     """Waits before the next attempt: longer each time, with jitter, so that concurrent writers do not wait equally long."""
     exact = min(high_ms, low_ms * BACKOFF_FACTOR ** min(number - 1, 30))
     pointer.effects.sleeper.sleep_ms(exact + pointer.effects.rng.uniform(0, max(1.0, exact * 0.1)))
@@ -124,7 +124,7 @@ def _settle_unknown(pointer: TablePointer, attempt: Attempt, policy: RetryPolicy
     for check in range(1, policy.status_check_num_retries + 1):
         if check > 1:
             low_ms, high_ms = policy.status_check_min_wait_ms, policy.status_check_max_wait_ms
-            _wait(pointer, check - 1, low_ms=low_ms, high_ms=high_ms)
+            back_off(pointer, check - 1, low_ms=low_ms, high_ms=high_ms)
         try:
             state = pointer.refresh()
         except FloebergError as error:

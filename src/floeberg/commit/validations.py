@@ -73,11 +73,16 @@ def data_files_exist(changes: ConcurrentChanges, test: FileTest, *, what: str) -
 
 
 def no_new_deletes_for(
-    changes: ConcurrentChanges, files: Collection[DataFile], *, ignore_equality_deletes: bool
+    changes: ConcurrentChanges,
+    files: Collection[DataFile],
+    *,
+    ignore_equality_deletes: bool,
+    ignore_position_deletes: bool = False,
 ) -> None:
     """No concurrent commit deleted rows of files that the operation replaces: the rows would reappear.
 
-    A rewrite that keeps its starting sequence number may ignore equality deletes, because they still apply.
+    Equality deletes may be ignored by a rewrite that keeps its starting sequence number, where they still apply
+    (`equality_deletes_reach_the_same_rows`), and position deletes by one that carries them over to its new files.
     """
     if not files:
         return
@@ -87,6 +92,8 @@ def no_new_deletes_for(
     def hits(deletes: DataFile) -> bool:
         if deletes.content is FileContent.EQUALITY_DELETES:
             return not ignore_equality_deletes and _equality_deletes_reach(changes, deletes, partitions)
+        if ignore_position_deletes:
+            return False
         single = single_referenced_path(deletes)
         return partitions.holds(deletes) if single is None else single in paths
 

@@ -38,7 +38,7 @@ from floeberg.spark.read.table_cache import forget
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.geo_values import with_wkb
 from floeberg.spark.write.job import write_data_files
-from floeberg.spark.write.options import session_write_options, write_options
+from floeberg.spark.write.options import names_txn, session_write_options, write_options
 from floeberg.spec.changes.table_builder import apply_updates
 from floeberg.spec.partitions.terms import PartitionTerm
 from floeberg.spec.schemas.schema import Schema
@@ -198,11 +198,16 @@ def _append(
         table = _planned(table, operation)
     metadata = table.state.metadata
     given = write_options(metadata, session_write_options(frame.sparkSession.conf.getAll, options))
+    if names_txn(options):
+        raise InvalidInput(
+            "txnAppId and txnVersion are for writes to a table that is there; create it first, then append"
+        )
     if given.branch != MAIN_BRANCH:
         raise InvalidInput(f"a table is created with its main branch; create it, then write branch {given.branch!r}")
     schema, table_name = metadata.current_schema, base.state.identifier
     frame = with_wkb(frame, schema, names=[field.name for field in schema.fields], table=table_name)
-    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False))
+    new_ids = {field.field_id for field in schema.fields}
+    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False, new_ids=new_ids))
     files = write_data_files(rows, table, stores=stores, options=given)
     return [Append(files=files, target=Target(summary=given.summary))] if files else []
 

@@ -20,7 +20,7 @@ from floeberg.spark.dml.changed_rows import FILE, POSITION, PREFIX, SOURCE_ROW
 from floeberg.spark.dml.column_keys import column_pairs, own_conditions
 from floeberg.spark.dml.merge_key_pairs import KeyPair
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun, named
-from floeberg.spark.dml.rerun import run_again_on_conflict
+from floeberg.spark.dml.rerun import run_statement
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression, value_types
 from floeberg.spark.host.exact_types import exact_type
 from floeberg.spark.host.execution import Execution
@@ -84,7 +84,7 @@ def merge_columns(
 
     shown = repr(condition)
     has_bytes = may_hold_bytes(shown) or "cast" in shown.lower()
-    return run_again_on_conflict(Execution(session, "", has_bytes=has_bytes), parts, run)
+    return run_statement(Execution(session, "", has_bytes=has_bytes), parts, run)
 
 
 @dataclass(frozen=True, slots=True)

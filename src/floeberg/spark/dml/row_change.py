@@ -67,9 +67,19 @@ def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
             target.view(planned.condition), target.destination.target(dict(target.write_options.summary))
         )
         operations = [*target.first, *([] if operation is None else [operation])]
-        if not operations:
+        once = target.once
+        if not operations and once is None:
             return None
-        return commit_operations(pointer, target.base, operations, engine_summary=engine_summary(target.spark))
+        committed = commit_operations(
+            pointer,
+            target.base,
+            operations,
+            engine_summary=engine_summary(target.spark),
+            once=None if once is None else once.transaction,
+        )
+        if committed.skipped is not None:
+            _remove(target, [*planned.written, *written], writer)
+        return committed
 
 
 @contextmanager
@@ -81,11 +91,15 @@ def removed_on_failure(
         yield
     except BaseException as error:
         if not isinstance(error, FloebergError) or error.cleanup_safe or isinstance(error, InvalidInput):
-            if writer is not None:
-                writer.discard()
-            for file in written:
-                target.table.pointer.store_for(file.file_path).delete(file.file_path)
+            _remove(target, written, writer)
         raise
+
+
+def _remove(target: ChangedTable, written: Sequence[DataFile], writer: TableWriter | None) -> None:
+    if writer is not None:
+        writer.discard()
+    for file in written:
+        target.table.pointer.store_for(file.file_path).delete(file.file_path)
 
 
 def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, written: list[DataFile]) -> RowChange:

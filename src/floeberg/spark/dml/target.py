@@ -22,11 +22,12 @@ from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
 from floeberg.spark.host.destination import Destination, destination
-from floeberg.spark.host.exact_types import exact_name
+from floeberg.spark.host.exact_types import cut_name, exact_name
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import frame_field, has_nanoseconds
 from floeberg.spark.write.exact_values import refuse_cut, shown_column
+from floeberg.spark.write.once import Once, once_of
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -127,6 +128,11 @@ class ChangedTable:
         given = {"distribution-mode": self.metadata.properties.get(name, "hash"), **self.session_options}
         return write_options(self.metadata, given, branch=self.destination.branch)
 
+    @property
+    def once(self) -> Once | None:
+        """The transaction that makes the change happen once."""
+        return once_of(self.destination, self.write_options.txn, session=self.spark)
+
     def view(self, condition: Expression) -> ReadView:
         """What the change read: concurrent changes of rows that may match it are conflicts."""
         if self.identifier in self.read:
@@ -173,21 +179,24 @@ def value_types(target: ChangedTable, values: DataFrame) -> list[st.DataType]:
     the table has columns that would take them whole."""
     fields = values.schema.fields
     if any(has_nanoseconds(field.type) for field in target.schema.fields):
-        refuse_cut(fields, table=target.name)
+        refuse_cut(values, range(len(fields)), table=target.name)
     return [field.dataType for field in fields]
 
 
 def _with_shown(rows: DataFrame, fields: Sequence[NestedField]) -> DataFrame:
-    cut = [field for field in fields if has_nanoseconds(field.type)]
+    cut = {one.field_id: name for one in fields if (name := cut_name(one)) is not None}
     if not cut:
         return rows
-    shown = []
+    made, shown, exact = [], [], []
     for one in fields:
-        column = F.col(quote_name(one.name))
-        if one in cut:
-            column = shown_column(column, one.type).alias(one.name, metadata=frame_field(one).metadata)
-        shown.append(column)
-    return rows.select(*shown, *(F.col(quote_name(one.name)).alias(exact_name(one)) for one in cut))
+        column, name = F.col(quote_name(one.name)), cut.get(one.field_id)
+        if name is None:
+            shown.append(column)
+        else:
+            made.append(shown_column(column, one.type).alias(name))
+            shown.append(F.col(name).alias(one.name, metadata=frame_field(one).metadata))
+            exact.append(column.alias(exact_name(one)))
+    return rows.select("*", *made).select(*shown, *exact)
 
 
 def with_inherited_sequence_number(target: ChangedTable, rows: DataFrame) -> DataFrame:

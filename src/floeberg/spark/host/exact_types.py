@@ -17,11 +17,22 @@ MICROSECOND: Final = "microsecond"
 NANOSECOND: Final = "nanosecond"
 """The fields of the form: a timestamp of Spark's, and the nanoseconds (0 to 999) after it."""
 _EXACT_PREFIX: Final = "__floeberg_exact_"
+CUT_PREFIX: Final = "__floeberg_cut_"
+NESTED: Final = "nested"
+"""In the place of a type: the column has what Spark cuts inside."""
 
 
 def exact_name(field: NestedField) -> str:
     """The name of the column that has a top-level column's exact values, beside what users see of it."""
     return f"{_EXACT_PREFIX}{field.field_id}" if has_nanoseconds(field.type) else field.name
+
+
+def cut_name(field: NestedField) -> str | None:
+    """The name under which a column is first made that Spark cuts, by which a plan tells it; None for other columns."""
+    if not has_nanoseconds(field.type):
+        return None
+    kind = NESTED if field.type.is_nested else spark_type(field.type).simpleString()
+    return f"{CUT_PREFIX}{kind}_{field.field_id}"
 
 
 def exact_type(data_type: IcebergType) -> st.DataType:

@@ -16,7 +16,7 @@ from floeberg.spark.host.name_resolution import NameResolver
 from floeberg.spark.host.session_checks import is_stopped, stopped_session
 from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.host.session_state import SessionState
-from floeberg.spark.host.views import RememberedView
+from floeberg.spark.host.views import Place, RememberedView
 from floeberg.sql.text.current_place import with_current_place
 from floeberg.sql.text.names import SESSION_CATALOG, display_name
 
@@ -27,6 +27,9 @@ _STATES: Final[dict[str, SessionState]] = {}
 """The states of attached sessions by their keys."""
 _GLOBAL_VIEWS: Final[dict[str, dict[str, RememberedView]]] = {}
 """The shared views by application."""
+_VIEWS_LEFT: Final[dict[str, dict[str, RememberedView]]] = {}
+"""The temporary views of sessions that were detached."""
+_LEFT_MARK: Final = "floeberg.session.left"
 _KNOWN: Final[WeakKeyDictionary[Any, SessionState | None]] = WeakKeyDictionary()
 
 
@@ -100,12 +103,27 @@ def catalogs_elsewhere() -> frozenset[str]:
     return frozenset(name for state in _STATES.values() for name in state.catalogs) - {SESSION_CATALOG}
 
 
+def current_places() -> frozenset[Place | None]:
+    """Where the attached sessions stand; None for one that stands where Spark does."""
+    return frozenset(
+        Place(state.current_catalog, state.current_namespace) if state.current_catalog in state.catalogs else None
+        for state in _STATES.values()
+    )
+
+
+def attached_sessions() -> list[AttachedSession]:
+    """Those whose Python objects are alive."""
+    return [AttachedSession(spark, state) for spark, state in list(_KNOWN.items()) if state and not is_stopped(spark)]
+
+
 def open_state(spark: SparkSession, key: str) -> AttachedSession:
     """The state of a session, a new one under `key` when it has none."""
     found = session_of(spark)
     if found is None:
         application = str(spark.conf.get("spark.app.id", ""))
         _STATES[key] = state = SessionState(key, global_views=_GLOBAL_VIEWS.setdefault(application, {}))
+        state.views.update(_VIEWS_LEFT.pop(str(spark.conf.get(_LEFT_MARK, "")), {}))
+        spark.conf.unset(_LEFT_MARK)
         spark.conf.set(MARK, key)
         _KNOWN.clear()
         _KNOWN[spark] = state
@@ -122,8 +140,12 @@ def forget_stopped(spark: SparkSession) -> bool:
 
 
 def close_state(session: AttachedSession) -> bool:
-    """Forgets a session; whether it was the last one."""
+    """Forgets a session but its temporary views, which Spark keeps with the rows that they have now and which read the tables
+    again when the session is attached again; whether it was the last one."""
     _STATES.pop(session.state.key, None)
     session.spark.conf.unset(MARK)
+    if session.state.views:
+        _VIEWS_LEFT[session.state.key] = session.state.views
+        session.spark.conf.set(_LEFT_MARK, session.state.key)
     _KNOWN.clear()
     return not _STATES

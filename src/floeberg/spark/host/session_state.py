@@ -101,9 +101,10 @@ class SessionState:
         return self.current_catalog in self.catalogs
 
     def visible_views(self) -> dict[str, RememberedView]:
-        """The remembered views by their keys. A global view counts if this session has all catalogs of its text."""
-        shared = {key: one for key, one in self.global_views.items() if one.catalogs <= self.catalogs.keys()}
-        return {**shared, **self.views} if shared else self.views
+        """The remembered views by their keys. A view counts if this session has all catalogs of its text: other sessions share
+        global views with it, and it may have been attached with other catalogs before."""
+        known = self.global_views | self.views
+        return {key: one for key, one in known.items() if one.catalogs <= self.catalogs.keys()}
 
     def new_mark(self) -> str:
         """A mark for a view that no other view has."""

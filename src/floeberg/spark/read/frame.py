@@ -19,6 +19,7 @@ from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
+from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
@@ -175,7 +176,7 @@ def _native(scan: NativeScan, routes: Routes) -> list[Any]:
 
 def _described(frame: Any, projection: Schema) -> Any:
     """The frame's columns with their comments; names may occur twice, so columns are taken by position."""
-    names = [f"c{number}" for number in range(len(projection.fields))]
+    names = [cut_name(field) or f"c{number}" for number, field in enumerate(projection.fields)]
     fields = [frame_field(field) for field in projection.fields]
     return frame.toDF(*names).select(
         *(
@@ -187,9 +188,8 @@ def _described(frame: Any, projection: Schema) -> Any:
 
 def _empty(spark: Any, projection: Schema) -> Any:
     fields = [frame_field(field) for field in projection.fields]
-    return spark.range(0).select(
-        *(F.lit(None).cast(field.dataType).alias(field.name, metadata=field.metadata or {}) for field in fields)
-    )
+    empty = spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in fields))
+    return _described(empty, projection)
 
 
 def _one(argument: Any, option: Any, name: str) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from floeberg.expr.nodes import TRUE, Expression
+from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.deletes.equality import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.deletes.positions import PLACE, DeletedPositions, deleted_positions
@@ -123,7 +124,7 @@ class NativeScan:
             else:
                 text = None if column is None else column.text()
             if text is None:
-                name = f"{OWN_PREFIX}made_{field.field_id}"
+                name = (None if self.exact else cut_name(field)) or f"{OWN_PREFIX}made_{field.field_id}"
                 if is_metadata(field) or column is None:
                     value = metadata_value(field, column)
                 else:
