@@ -17,7 +17,7 @@ from floeberg.spec.snapshots.manifest_entry import ManifestContent
 from floeberg.testing.table_builder import TableBuilder
 
 
-def compacted(*, age: int | None = None) -> TableBuilder:
+def compacted(*, data_sequence_number: int | None = None) -> TableBuilder:
     """The compaction reads sequence number 2; an equality delete (3) and an append (4) come before it commits."""
     builder = TableBuilder().append((1,)).append((2,))
     head = builder.table.current_snapshot
@@ -25,12 +25,12 @@ def compacted(*, age: int | None = None) -> TableBuilder:
         removed=builder.data(),
         added=[builder.data_file((1,), (2,))],
         starting_snapshot_id=head.snapshot_id,
-        data_sequence_number=head.sequence_number if age is None else age,
+        data_sequence_number=head.sequence_number if data_sequence_number is None else data_sequence_number,
     )
     other = builder.second()
-    other.commit(RowDelta(added=[builder.equality_deletes((1,))]))
-    other.commit(Append(files=[builder.data_file((5,))]))
-    builder.table.commit(compaction)
+    other._commit(RowDelta(added=[builder.equality_deletes((1,))]))
+    other._commit(Append(files=[builder.data_file((5,))]))
+    builder.table._commit(compaction)
     return builder
 
 
@@ -47,13 +47,13 @@ def test_a_later_equality_delete_still_applies_to_the_compacted_file():
 
 def test_it_applies_after_more_commits_too():
     builder = compacted().append((6,))
-    builder.table.commit(Append(files=[builder.data_file((7,))]))
+    builder.table._commit(Append(files=[builder.data_file((7,))]))
     assert ids(builder) == [2, 5, 6, 7]
 
 
 def test_files_cannot_claim_an_age_that_they_did_not_read():
     with pytest.raises(InvalidInput, match="cannot keep sequence number"):
-        compacted(age=4)
+        compacted(data_sequence_number=4)
 
 
 def test_leaving_the_new_files_age_out_of_account_would_bring_the_row_back(monkeypatch):
@@ -83,9 +83,9 @@ def moved_to_another_spec(delete_spec: str) -> TableBuilder:
         data_sequence_number=head.sequence_number,
     )
     of = old[0] if delete_spec == "old" else new
-    builder.second().commit(RowDelta(added=[builder.equality_deletes((1,), of=of)]))
+    builder.second()._commit(RowDelta(added=[builder.equality_deletes((1,), of=of)]))
     with suppress(ValidationConflict):
-        builder.table.commit(compaction)
+        builder.table._commit(compaction)
     builder.table.refresh()
     return builder
 
@@ -110,6 +110,6 @@ def test_equality_deletes_in_the_same_partition_of_one_spec_are_no_conflict():
         starting_snapshot_id=head.snapshot_id,
         data_sequence_number=head.sequence_number,
     )
-    builder.second().commit(RowDelta(added=[builder.equality_deletes((1,), of=builder.data()[0])]))
-    builder.table.commit(compaction)
+    builder.second()._commit(RowDelta(added=[builder.equality_deletes((1,), of=builder.data()[0])]))
+    builder.table._commit(compaction)
     assert ids(builder) == [2, 3, 4]

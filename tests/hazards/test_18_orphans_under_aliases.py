@@ -43,8 +43,8 @@ def test_every_kind_of_file_is_live():
     builder.append((1,), (2,)).delete("id = 1").branch("b").append((3,), branch="b")
     builder.table.maintenance.compact(options={"rewrite-all": "true"})
     table = builder.table
-    found = set(live_files(table.pointer, table.state))
-    stored = {info.location for info in table.pointer.store_for(table.location).list(table.location)}
+    found = set(live_files(table._pointer, table._state))
+    stored = {info.location for info in table._pointer.store_for(table.location).list(table.location)}
     assert stored <= found
     for ending in (".metadata.json", ".avro", ".parquet", ".puffin", "version-hint.text"):
         assert any(location.endswith(ending) for location in found), ending

@@ -24,9 +24,9 @@ def paused_writer(*, skew_ms: int) -> tuple[TableBuilder, list[int]]:
     pending = builder.data_file((2,))
     world.time_ms += 48 * HOUR
     cleaner = sim_lake(world.process("cleaner", skew_ms=skew_ms)).load_table("db.t")
-    remove_orphan_files(cleaner.pointer, cleaner.state, OrphanRequest(dry_run=False))
-    builder.table.commit(Append(files=[pending]))
-    exists = [builder.table.pointer.store_for(file.file_path).exists(file.file_path) for file in builder.data()]
+    remove_orphan_files(cleaner._pointer, cleaner._state, OrphanRequest(dry_run=False))
+    builder.table._commit(Append(files=[pending]))
+    exists = [builder.table._pointer.store_for(file.file_path).exists(file.file_path) for file in builder.data()]
     return builder, exists
 
 
@@ -47,4 +47,4 @@ def test_less_than_a_day_needs_force():
     builder = TableBuilder(in_catalog=sim_lake(world.process("writer"))).append((1,))
     request = OrphanRequest(dry_run=False, older_than_ms=2**50)
     with pytest.raises(InvalidInput, match="24 hours"):
-        remove_orphan_files(builder.table.pointer, builder.table.state, request)
+        remove_orphan_files(builder.table._pointer, builder.table._state, request)

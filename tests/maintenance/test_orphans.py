@@ -108,7 +108,7 @@ def test_paths_under_another_scheme_are_an_error_unless_told_what_they_are(tmp_p
 
     def found(**more):
         request = OrphanRequest(files=listing, **more)
-        return remove_orphan_files(table.pointer, table.state, request).locations
+        return remove_orphan_files(table._pointer, table._state, request).locations
 
     with pytest.raises(InvalidInput, match="another scheme or authority"):
         found()
@@ -121,13 +121,13 @@ def test_paths_under_another_scheme_are_an_error_unless_told_what_they_are(tmp_p
 def test_a_writer_that_commits_after_the_listing_keeps_its_files(tmp_path, monkeypatch):
     builder = lake(tmp_path)
     table = builder.table
-    writer = TableWriter(table.metadata, table.pointer.store_for, table.pointer.effects.ids.uuid())
+    writer = TableWriter(table.metadata, table._pointer.store_for, table._pointer.effects.ids.uuid())
     target = builder.data()[0]
     deleted = DeletedFile(file_path=target.file_path, spec_id=target.spec_id, partition=target.partition)
     (pending,) = writer.write_vectors({deleted: BitMap64([0])})
     age(below(builder), days=5)
     assert pending.file_path in builder.table.maintenance.remove_orphans().locations
-    store = table.pointer.store_for(table.location)
+    store = table._pointer.store_for(table.location)
     real = type(store).list
     other = builder.second()
 

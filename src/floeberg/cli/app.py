@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "rewrite-manifests": "Rewrite the manifests of a table, clustered by partition.",
     "expire-snapshots": "Expire old snapshots and delete the files that only they reach.",
     "remove-orphans": "Find files in a table's folder that nothing refers to, and delete them.",
+    "serve": "Serve a catalog to other engines by the Iceberg REST protocol, with a page to look into its tables.",
 }
 """What each command does; the module of its name (with _ for -) holds a function of its name."""
 
@@ -50,7 +51,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
 }
 """What people look for here and find elsewhere."""
 
-HELP = """Look into Apache Iceberg tables, and keep them healthy. Rows are never changed.
+HELP = """Look into Apache Iceberg tables, keep them healthy, and serve them. Rows change only through clients of `serve`.
 
 A table is db.table in a configured catalog, or the path of a metadata file or table folder:
 

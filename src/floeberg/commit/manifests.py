@@ -1,4 +1,4 @@
-"""The manifests that a commit writes: of added files, without removed files, joined from others, or grouped anew."""
+"""The manifests that a commit writes: of added files, without removed files, or merged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 
 _SAMPLE: Final = 500
-"""Entries written to learn how many make a manifest of the target size."""
+"""Entries that are written as a sample to estimate how many fill a manifest of the target size."""
 
 
 def distinct_files(files: Iterable[DataFile], identifier: str) -> list[DataFile]:
@@ -40,8 +40,8 @@ def manifests_of_added(
     snapshot_id: int,
     data_sequence_number: int | None,
 ) -> list[ManifestFile]:
-    """Manifests for files that this commit adds, by spec and of about the target size. Ages and row ids are left to be
-    inherited: those that a file had elsewhere are not its own here."""
+    """Manifests for files that this commit adds, by spec and of about the target size. Sequence numbers and row ids are
+    inherited: those that a file had in another table or snapshot do not count here."""
     by_spec: dict[int, list[ManifestEntry]] = {}
     for file in files:
         entry = ManifestEntry(
@@ -66,7 +66,7 @@ def _parts(
     metadata: TableMetadata,
     snapshot_id: int,
 ) -> list[Sequence[ManifestEntry]]:
-    """The entries in runs that fill a manifest each, by the size of a sample of them."""
+    """The entries in groups that fill a manifest each, estimated from a sample."""
     if len(entries) <= 2 * _SAMPLE:
         return [entries]
     sample = write_manifest(
@@ -94,7 +94,7 @@ def manifest_without(
     workspace: Workspace,
     snapshot_id: int,
 ) -> ManifestFile:
-    """A manifest written anew with some entries marked deleted and the other live ones kept as existing."""
+    """A rewritten manifest: some entries are marked deleted, the other live ones are kept as existing."""
     gone = {id(entry) for entry in doomed}
     entries = [
         structs.replace(entry, status=EntryStatus.DELETED, snapshot_id=snapshot_id)
@@ -111,10 +111,10 @@ def manifest_without(
     )
 
 
-def joined_manifest(
+def merged_manifest(
     group: Sequence[ManifestFile], *, metadata: TableMetadata, workspace: Workspace, snapshot_id: int
 ) -> ManifestFile:
-    """Several manifests joined into one. Entries deleted by this very snapshot stay, older deleted ones go."""
+    """Several manifests merged into one. Entries that this snapshot deleted stay, older deleted entries are dropped."""
     entries: list[ManifestEntry] = []
     for manifest in group:
         for entry in workspace.entries(manifest, metadata):

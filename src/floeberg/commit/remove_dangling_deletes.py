@@ -55,19 +55,19 @@ class _Ages:
     lowest: int | None = None
 
     def add(self, entry: ManifestEntry) -> None:
-        age = entry.data_sequence_number or 0
+        number = entry.data_sequence_number or 0
         key = partition_key(entry.data_file)
-        self.by_path[entry.data_file.file_path] = age
-        self.by_partition[key] = min(age, self.by_partition.get(key, age))
-        self.lowest = age if self.lowest is None else min(age, self.lowest)
+        self.by_path[entry.data_file.file_path] = number
+        self.by_partition[key] = min(number, self.by_partition.get(key, number))
+        self.lowest = number if self.lowest is None else min(number, self.lowest)
 
 
 def _applies(entry: ManifestEntry, ages: _Ages, metadata: TableMetadata) -> bool:
-    deletes, age = entry.data_file, entry.data_sequence_number or 0
+    deletes, number = entry.data_file, entry.data_sequence_number or 0
     if deletes.content is FileContent.EQUALITY_DELETES:
         everywhere = metadata.spec(deletes.spec_id).is_unpartitioned
         oldest = ages.lowest if everywhere else ages.by_partition.get(partition_key(deletes))
-        return oldest is not None and oldest < age
+        return oldest is not None and oldest < number
     path = single_referenced_path(deletes)
     oldest = ages.by_partition.get(partition_key(deletes)) if path is None else ages.by_path.get(path)
-    return oldest is not None and oldest <= age
+    return oldest is not None and oldest <= number

@@ -45,9 +45,9 @@ class RewriteFiles:
     """Replaces data and delete files by others that hold the same live rows.
 
     `starting_snapshot_id` is the snapshot the rewrite read. `data_sequence_number`, when given, is the sequence number of
-    that snapshot: the new data files keep that age, so equality deletes committed meanwhile still apply to them, as long
+    that snapshot: the new data files keep it, so equality deletes committed meanwhile still apply to them, as long
     as they reach the same rows under the new files' spec and partition; otherwise they are a conflict.
-    `deletes_data_sequence_number` is the age that new delete files keep, the highest of those they replace.
+    `deletes_data_sequence_number` is the one that new delete files keep, the highest of those they replace.
     `carrier`, when given, moves position deletes that others committed meanwhile onto the new files, in this very
     snapshot and anew on each attempt; without one they are a conflict.
     """
@@ -107,7 +107,7 @@ class RewriteFiles:
     def _validate(
         self, changes: ConcurrentChanges, *, removed_data: Sequence[DataFile], added_deletes: Sequence[DataFile]
     ) -> None:
-        self._check_age(changes.metadata, changes.workspace.identifier)
+        self._check_data_sequence_number(changes.metadata, changes.workspace.identifier)
         if not changes.snapshots:
             return
         removed = {file.file_path for file in removed_data}
@@ -115,22 +115,22 @@ class RewriteFiles:
         scope = DeleteScope.of(added_deletes)
         data_files_exist(changes, scope.may_touch, what="the deletes of this rewrite refer to")
         added_data = [file for file in self.added if file.content is FileContent.DATA]
-        keeps_age = self.data_sequence_number is not None
+        keeps_sequence_number = self.data_sequence_number is not None
         no_new_deletes_for(
             changes,
             removed_data,
-            ignore_equality_deletes=keeps_age,
+            ignore_equality_deletes=keeps_sequence_number,
             ignore_position_deletes=self.carrier is not None,
         )
-        if keeps_age:
+        if keeps_sequence_number:
             equality_deletes_reach_the_same_rows(changes, removed_data, added_data)
         no_concurrent_deletion_vectors(changes, added_deletes)
         if len(added_deletes) < len(self.added):
             rows_keep_their_ids(changes, self.starting_snapshot_id)
 
-    def _check_age(self, base: TableMetadata, identifier: str) -> None:
-        """A higher age would let equality deletes of the time in between pass by, a lower one would let old ones hit
-        rows that were written after them."""
+    def _check_data_sequence_number(self, base: TableMetadata, identifier: str) -> None:
+        """With a higher sequence number, equality deletes committed meanwhile would not apply; with a lower one, older
+        equality deletes would apply to rows written after them."""
         started = base.snapshot(self.starting_snapshot_id).sequence_number
         if self.data_sequence_number is not None and self.data_sequence_number != started:
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Rewriting manifests: the same entries, grouped anew so that planning reads fewer and better-clustered manifests."""
+"""Rewrites manifests: the same entries, regrouped so that planning reads fewer and better-clustered manifests."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from msgspec import structs
 
 from floeberg.commit.history import REPLACE
-from floeberg.commit.listing import write_snapshot
 from floeberg.commit.operation import Target
 from floeberg.commit.producer import branch_head, snapshot_updates
+from floeberg.commit.snapshot_writer import write_snapshot
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import ValidationConflict
 from floeberg.spec.changes.updates import MetadataUpdate
@@ -129,7 +129,7 @@ def _groups(manifests: Sequence[ManifestFile]) -> list[list[ManifestFile]]:
 
 
 def _same_live_files(before: Sequence[ManifestFile], after: Sequence[ManifestFile], workspace: Workspace) -> None:
-    """The last line of defence: as many live files after as before."""
+    """A last safeguard: the number of live files must not change."""
 
     def live(manifests: Sequence[ManifestFile]) -> int:
         return sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in manifests)

@@ -132,7 +132,7 @@ class MaintenanceHistory:
         (place,) = table.scan(where=f"id = {gone[0]}", metadata_columns=["_file"]).to_arrow()["_file"].to_pylist()
         file = next(task.data_file for task in table.scan().plan() if task.data_file.file_path == place)
         self._builder.table.refresh()
-        table.commit(RowDelta(added=[self._builder.equality_deletes((gone[0],), of=file)]))
+        table._commit(RowDelta(added=[self._builder.equality_deletes((gone[0],), of=file)]))
         self._rows = {key: row for key, row in self._rows.items() if key not in gone}
         self._saw(table)
 
@@ -162,8 +162,8 @@ class MaintenanceHistory:
         )
 
         def work(table: Table) -> None:
-            engine = InterruptedEngine(ArrowEngine(table.pointer), *self._others())
-            done = rewrite_data_files(table.pointer, table.state, engine, request)
+            engine = InterruptedEngine(ArrowEngine(table._pointer), *self._others())
+            done = rewrite_data_files(table._pointer, table._state, engine, request)
             self.counts.carried_deletes += done.carried_deletes
             self.counts.redone_groups += done.redone_groups
 
@@ -174,8 +174,8 @@ class MaintenanceHistory:
 
     def _convert(self) -> None:
         def work(table: Table) -> None:
-            engine = InterruptedEngine(ArrowEngine(table.pointer), *self._others())
-            convert_equality_deletes(table.pointer, table.state, engine, DeleteRewriteRequest())
+            engine = InterruptedEngine(ArrowEngine(table._pointer), *self._others())
+            convert_equality_deletes(table._pointer, table._state, engine, DeleteRewriteRequest())
 
         self._maintain(work)
 
@@ -185,7 +185,7 @@ class MaintenanceHistory:
     def _expire(self) -> None:
         def work(table: Table) -> None:
             last = self._chance.randint(1, 3)
-            now_ms = table.pointer.effects.clock.now_ms()
+            now_ms = table._pointer.effects.clock.now_ms()
             done = table.maintenance.expire_snapshots(older_than=now_ms, retain_last=last, clean_expired_metadata=True)
             self.counts.expired_snapshots += len(done.snapshot_ids)
 

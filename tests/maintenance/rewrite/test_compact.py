@@ -21,9 +21,9 @@ ALL = {"rewrite-all": "true"}
 
 def compact(builder: TableBuilder, engine=None, **request) -> Rewritten:
     table = builder.table.refresh()
-    chosen = engine or ArrowEngine(table.pointer)
+    chosen = engine or ArrowEngine(table._pointer)
     try:
-        return rewrite_data_files(table.pointer, table.state, chosen, RewriteRequest(**request))
+        return rewrite_data_files(table._pointer, table._state, chosen, RewriteRequest(**request))
     finally:
         table.refresh()
 
@@ -129,7 +129,7 @@ def test_rows_move_to_another_spec(version):
 def test_equality_deletes_are_applied_and_dangling_ones_go():
     for version in (2, 3):
         builder = TableBuilder(format_version=version).append((1,), (2,)).append((3,), (4,))
-        builder.table.commit(RowDelta(added=[builder.equality_deletes((1,), (4,))]))
+        builder.table._commit(RowDelta(added=[builder.equality_deletes((1,), (4,))]))
         done = compact(builder, options={**ALL, "remove-dangling-deletes": "true"})
         assert builder.rows() == [(2, None, None), (3, None, None)]
         assert builder.live(ManifestContent.DELETES) == []
@@ -138,7 +138,7 @@ def test_equality_deletes_are_applied_and_dangling_ones_go():
 
 def test_rows_that_are_all_deleted_leave_no_file():
     builder = TableBuilder(format_version=3).append((1,), (2,))
-    builder.table.commit(RowDelta(added=[builder.equality_deletes((1,), (2,))]))
+    builder.table._commit(RowDelta(added=[builder.equality_deletes((1,), (2,))]))
     assert compact(builder, options=ALL).added_data_files == 0
     assert builder.data() == []
 

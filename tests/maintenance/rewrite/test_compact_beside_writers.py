@@ -28,10 +28,10 @@ def table(version: int, properties: dict[str, str] = MERGE_ON_READ, **options) -
 
 
 def compact_beside(builder: TableBuilder, *others: Callable[[], object], **request) -> Rewritten:
-    engine = InterruptedEngine(ArrowEngine(builder.table.pointer), *others)
+    engine = InterruptedEngine(ArrowEngine(builder.table._pointer), *others)
     options = {"rewrite-all": "true", **request.pop("options", {})}
-    state = builder.table.refresh().state
-    done = rewrite_data_files(builder.table.pointer, state, engine, RewriteRequest(options=options, **request))
+    state = builder.table.refresh()._state
+    done = rewrite_data_files(builder.table._pointer, state, engine, RewriteRequest(options=options, **request))
     builder.table.refresh()
     return done
 
@@ -105,7 +105,7 @@ def test_an_equality_delete_that_comes_meanwhile_applies(version):
         builder = table(version)
         other = builder.second()
         deletes = RowDelta(added=[builder.equality_deletes((1,), (14,))])
-        done = compact_beside(builder, lambda other=other, deletes=deletes: other.commit(deletes), options=options)
+        done = compact_beside(builder, lambda other=other, deletes=deletes: other._commit(deletes), options=options)
         assert ids(builder) == [0, 2, 3, 4, 10, 11, 12]
         assert done.redone_groups == (1 if options else 0)
 
@@ -122,7 +122,7 @@ def test_without_the_carrier_deleted_rows_would_come_back(monkeypatch):
 
 def unreferenced(builder: TableBuilder) -> set[str]:
     """Files in the table's data folder that no snapshot has."""
-    store = builder.table.pointer.store_for(builder.table.location)
+    store = builder.table._pointer.store_for(builder.table.location)
     tasks = [task for one in builder.table.snapshots for task in builder.table.scan(snapshot_id=one.snapshot_id).plan()]
     known = {task.data_file.file_path for task in tasks} | {d.file.file_path for task in tasks for d in task.deletes}
     return {one.location for one in store.list(f"{builder.table.location}/data")} - known

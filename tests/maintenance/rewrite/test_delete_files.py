@@ -30,15 +30,15 @@ def deletes(builder: TableBuilder) -> list[DataFile]:
 
 def merge(builder: TableBuilder, **request) -> RewrittenDeletes:
     table = builder.table.refresh()
-    done = rewrite_position_deletes(table.pointer, table.state, DeleteRewriteRequest(**request))
+    done = rewrite_position_deletes(table._pointer, table._state, DeleteRewriteRequest(**request))
     table.refresh()
     return done
 
 
 def convert(builder: TableBuilder, *others: Callable[[], object], **request) -> RewrittenDeletes:
     table = builder.table.refresh()
-    engine = InterruptedEngine(ArrowEngine(table.pointer), *others)
-    done = convert_equality_deletes(table.pointer, table.state, engine, DeleteRewriteRequest(**request))
+    engine = InterruptedEngine(ArrowEngine(table._pointer), *others)
+    done = convert_equality_deletes(table._pointer, table._state, engine, DeleteRewriteRequest(**request))
     table.refresh()
     return done
 
@@ -84,7 +84,7 @@ def test_one_file_for_each_data_file_is_kept_where_the_table_asks_for_it():
     builder.set({"write.delete.granularity": "file"})
     assert merge(builder, options={"rewrite-all": "true"}).snapshots == ()
     (one, *_), head = builder.data(), builder.view()
-    builder.table.commit(RowDelta(added=[builder.deletes(one, 2)], view=head))
+    builder.table._commit(RowDelta(added=[builder.deletes(one, 2)], view=head))
     rows = builder.rows()
     assert merge(builder, options={"rewrite-all": "true"}).rewritten_delete_files == 6
     assert builder.rows() == rows
@@ -124,8 +124,8 @@ def test_equality_deletes_become_deletes_by_position(version):
     builder = TableBuilder(partition_by=["p"], format_version=version, properties=MERGE_ON_READ)
     builder.append((1, 0), (2, 1), (3, 0)).append((4, 0), (5, 1), (6, 1)).delete("id = 6")
     zero, one = (next(file for file in builder.data() if file.partition == (p,)) for p in (0, 1))
-    builder.table.commit(RowDelta(added=[builder.equality_deletes((1,), (4,), (5,), of=zero)]))
-    builder.table.commit(RowDelta(added=[builder.equality_deletes((5,), (7,), of=one)]))
+    builder.table._commit(RowDelta(added=[builder.equality_deletes((1,), (4,), (5,), of=zero)]))
+    builder.table._commit(RowDelta(added=[builder.equality_deletes((5,), (7,), of=one)]))
     builder.append((5, 1), (7, 1), (1, 0))
     rows = builder.rows()
     done = convert(builder)
@@ -141,13 +141,13 @@ def test_a_conversion_beside_writers_loses_and_revives_nothing(version):
     for change in ("append", "delete", "equality", "compact", "update"):
         builder = TableBuilder(format_version=version, properties=MERGE_ON_READ)
         builder.append((1, 0), (2, 1), (3, 0)).append((4, 0), (5, 1), (6, 1))
-        builder.table.commit(RowDelta(added=[builder.equality_deletes((1,), (5,))]))
+        builder.table._commit(RowDelta(added=[builder.equality_deletes((1,), (5,))]))
         other = builder.second()
         later = builder.equality_deletes((2,))
         steps = {
             "append": lambda o=other, b=builder: o.append(b.arrow([(1, 9)])),
             "delete": lambda o=other: o.delete("id = 3"),
-            "equality": lambda o=other, f=later: o.commit(RowDelta(added=[f])),
+            "equality": lambda o=other, f=later: o._commit(RowDelta(added=[f])),
             "compact": lambda o=other: o.maintenance.compact(options={"rewrite-all": "true"}),
             "update": lambda o=other: o.update({"v": "u"}, where="id = 4"),
         }

@@ -48,7 +48,7 @@ class TableWriter:
         return store
 
     def data_writer(self, *, with_lineage: bool = False) -> RollingWriter:
-        """A writer of data files; with lineage, rows keep the ids and ages that they come with."""
+        """A writer of data files; with lineage, rows keep the row ids and sequence numbers that they come with."""
         writer = RollingWriter(
             self.store,
             self.rewritten_schema if with_lineage else self.schema,

@@ -27,7 +27,7 @@ _POSITIONS_PER_FILE: Final = 16_000_000
 
 @dataclass(slots=True)
 class MergedDeletes:
-    """New delete files and those that they replace, and the age that the new ones keep: the highest of the old."""
+    """New delete files and those that they replace, and the sequence number that the new ones keep: the highest of the old."""
 
     deletes: WrittenDeletes = field(default_factory=WrittenDeletes)
     data_sequence_number: int | None = None

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """What a procedure takes, gives and does; the first parameter is the table's name."""
+    """The parameters, result columns and action of a procedure; the first parameter is the table's name."""
 
     parameters: tuple[Parameter, ...]
     result: str
@@ -166,8 +166,8 @@ LATER: Final = (
 
 
 def call(execution: Execution, statement: Call) -> DataFrame:
-    """Raises InvalidInput for a procedure that is not known or arguments that do not fit, UnsupportedFeature for one
-    that comes later."""
+    """Runs a procedure. Raises InvalidInput for an unknown procedure or arguments that do not fit, UnsupportedFeature for one
+    that is not supported yet."""
     found = execution.session.table_identifier(statement.procedure.parts)
     name = found.name.lower()
     if found.namespace != ("system",):
