@@ -27,11 +27,11 @@ ALLOWED = {
         "UntrustedImplementation",
     },
     "for the procedures that import and rewrite files": {
-        "DeleteFiles", "RewriteManifests", "describe_file", "write_manifest_frame", "stored_partition_type", "FileAlreadyExists",
+        "DeleteFiles", "describe_file", "write_manifest_frame", "stored_partition_type", "FileAlreadyExists",
     },
     "for statistics and aggregates from metadata": {"aggregate_frame", "read_blob", "THETA_SKETCH_V1", "footer_size_in_bytes", "total_files"},
     "used by floeberg.testing": {"FixedStores"},
-    "members of enumerations, read from properties": {"NULLS_LAST", "SNAPSHOT", "FILES_ASC"},
+    "members of enumerations, read from properties": {"NULLS_LAST", "SNAPSHOT", "FILES_ASC", "IGNORE"},
     "fields of records, kept as they were read": {
         "custom_location", "any_name", "atomic_rename", "list_consistent", "partition_spec", "log_entries", "view_versions", "has_partition_clause",
     },
