@@ -22,10 +22,11 @@ ALLOWED = {
     },
     "found by name": {"open_hdfs_store", "open_object_store"},
     "for REST catalogs": {
-        "BadRequest", "parse_json", "write_json", "for_others", "requirement_from_json",
-        "check_requirements", "requirements_for", "parse_update", "updates_to_json", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
+        "parse_json", "write_json", "for_others", "requirement_from_json",
+        "check_requirements", "parse_update", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
         "set_branch_snapshot", "guard_inside", "UntrustedImplementation",
     },
+    "multi-table commits, which transactions call": {"swap_tables"},
     "for the procedures that import and rewrite files": {
         "DeleteFiles", "RewriteFiles", "RewriteManifests", "FixedStores", "describe_file", "write_manifest_frame", "describe_manifest", "stored_partition_type", "FileAlreadyExists", "reassign_ids",
         "refresh_ids", "rebase",

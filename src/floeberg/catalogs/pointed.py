@@ -13,6 +13,7 @@ from floeberg.catalogs.metadata_files import read_metadata
 from floeberg.catalogs.pointed_views import PointedViews
 from floeberg.catalogs.pointer_rows import TABLE, VIEW, PointerRows
 from floeberg.catalogs.row_pointer import RowPointer
+from floeberg.catalogs.unpublished import staged_table
 from floeberg.commit.pointer import TableState
 from floeberg.effects.protocols import Effects
 from floeberg.errors import (
@@ -188,11 +189,14 @@ class PointedCatalog:
             raise TableAlreadyExists(f"{self._shown(identifier)} was created by someone else meanwhile")
         return LoadedTable(pointer, TableState(pointer.identifier, metadata, metadata_location))
 
+    def stage_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
+        return staged_table(self, identifier, metadata)
+
     def load_table(self, identifier: Identifier) -> LoadedTable:
         pointer = self._pointer(identifier)
         return LoadedTable(pointer, pointer.refresh())
 
-    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
+    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None, purge: bool = False) -> None:
         expected = None if only_if is None else only_if.metadata_location
         try:
             dropped = self.rows.delete(identifier, TABLE, expected=expected)

@@ -40,15 +40,17 @@ def commit_operations(
     """
     workspace = Workspace(pointer, engine_summary=engine_summary)
     made: tuple[Snapshot, ...] = ()
+    planned = base.metadata
     swapping = False
 
     def replay(state: TableState, attempt_number: int) -> Attempt:
-        nonlocal swapping, made
+        nonlocal swapping, made, planned
         swapping = False
         workspace.attempt_number = attempt_number
-        metadata, made = _replay(state, operations, workspace)
+        planned, updates = _replay(state, operations, workspace)
+        made = _snapshots(updates)
         swapping = True
-        return _attempt(state, metadata, made)
+        return _attempt(state, planned, updates)
 
     try:
         state = commit_with_retries(pointer, base, replay)
@@ -57,7 +59,7 @@ def commit_operations(
         if error.cleanup_safe or not swapping:
             workspace.clean_up(keep=None)
         raise
-    workspace.clean_up(keep=state.metadata)
+    workspace.clean_up(keep=planned)  # not what the catalog answers: a server may show fewer snapshots than there are
     return Committed(state, made)
 
 
@@ -74,7 +76,7 @@ def staged(pointer: TablePointer, base: TableState, operations: Sequence[Operati
 
 def _replay(
     state: TableState, operations: Sequence[Operation], workspace: Workspace
-) -> tuple[TableMetadata, tuple[Snapshot, ...]]:
+) -> tuple[TableMetadata, tuple[MetadataUpdate, ...]]:
     """The operations one after the other, each on what the ones before it made; and all their updates as one step, so
     that no state in between enters the table's history."""
     steps: list[list[MetadataUpdate]] = []
@@ -90,18 +92,31 @@ def _replay(
         metadata = apply_updates(
             state.metadata, everything, now_ms=now_ms, base_metadata_location=state.metadata_location
         )
-    return metadata, tuple(update.snapshot for update in everything if isinstance(update, AddSnapshot))
+    return metadata, tuple(everything)
 
 
-def _attempt(base: TableState, metadata: TableMetadata, made: tuple[Snapshot, ...]) -> Attempt:
+def _snapshots(updates: Sequence[MetadataUpdate]) -> tuple[Snapshot, ...]:
+    return tuple(update.snapshot for update in updates if isinstance(update, AddSnapshot))
+
+
+def _attempt(base: TableState, metadata: TableMetadata, updates: Sequence[MetadataUpdate]) -> Attempt:
+    made = _snapshots(updates)
     lists = {snapshot.manifest_list for snapshot in made}
 
     def landed_in(state: TableState) -> bool:
         """Whether the table holds the snapshots of this attempt. The manifest list's name, which carries a uuid, tells
-        ours from another's that drew the same snapshot id. A change without a snapshot shows only as a whole."""
+        ours from another's that drew the same snapshot id. A change without a snapshot is there when its updates change
+        nothing any more: a catalog that writes metadata itself writes them in its own way."""
         if not made:
-            return state.metadata == metadata and state.metadata_location != base.metadata_location
+            return state.metadata_location != base.metadata_location and _has(state.metadata, updates)
         found = [state.metadata.find_snapshot(snapshot.snapshot_id) for snapshot in made]
         return all(snapshot is not None and snapshot.manifest_list in lists for snapshot in found)
 
     return Attempt(metadata, tuple(snapshot.snapshot_id for snapshot in made), landed_in)
+
+
+def _has(metadata: TableMetadata, updates: Sequence[MetadataUpdate]) -> bool:
+    try:
+        return apply_updates(metadata, updates, now_ms=metadata.last_updated_ms) is metadata
+    except FloebergError:
+        return False
