@@ -124,7 +124,7 @@ model: java $(STAMP) ## 500 random sequences of row-level changes on Spark again
 	FLOEBERG_MODEL_SEQUENCES=500 $(PYTEST) -q tests/spark/dml/test_row_level_model.py
 
 tpcds: java $(STAMP) ## the 99 queries of TPC-DS at scale 1 against plain Spark (long)
-	FLOEBERG_TPCDS_SCALE=1 $(PYTEST) -q tests/spark/test_tpcds.py
+	FLOEBERG_TPCDS_SCALE=1 FLOEBERG_SPARK_MEMORY=4g $(PYTEST) -q tests/spark/test_tpcds.py
 
 bench: $(STAMP) ## run every benchmark (long)
 	$(BIN)/python -m bench

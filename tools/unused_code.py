@@ -28,13 +28,13 @@ ALLOWED = {
     },
     "multi-table commits, which transactions call": {"swap_tables"},
     "for the procedures that import and rewrite files": {
-        "DeleteFiles", "RewriteFiles", "RewriteManifests", "FixedStores", "describe_file", "write_manifest_frame", "describe_manifest", "stored_partition_type", "FileAlreadyExists", "reassign_ids",
+        "DeleteFiles", "RewriteManifests", "FixedStores", "describe_file", "write_manifest_frame", "describe_manifest", "stored_partition_type", "FileAlreadyExists", "reassign_ids",
         "refresh_ids", "rebase",
     },
     "for statistics and aggregates from metadata": {"aggregate_frame", "read_blob", "THETA_SKETCH_V1", "footer_size_in_bytes", "total_files"},
     "the specification's rules, which tests use as oracles": {
         "manifest_may_match", "strict_projection", "simplify", "row_key", "filter_batch", "identifier_field_names",
-        "position_delete_schema", "find_table_references", "path_key", "segments", "attached_session", "NULLS_LAST", "PARTITION", "SNAPSHOT",
+        "position_delete_schema", "find_table_references", "path_key", "segments", "attached_session", "NULLS_LAST", "PARTITION", "SNAPSHOT", "FILES_ASC",
     },
     "fields of records, kept as they were read": {
         "custom_location", "any_name", "atomic_rename", "list_consistent", "partition_spec", "log_entries", "view_versions", "has_partition_clause",

@@ -27,7 +27,7 @@ def test_snapshots_expire_on_the_current_state_and_the_object_shows_it(table: fb
     assert table.maintenance.check(read_rows=True).ok
 
 
-@pytest.mark.parametrize("name", ["compact", "rewrite_deletes", "rewrite_manifests", "remove_orphans"])
+@pytest.mark.parametrize("name", ["rewrite_manifests", "remove_orphans"])
 def test_maintenance_that_is_not_there_says_so(name: str, table: fb.Table) -> None:
     with pytest.raises(UnsupportedFeature, match="not supported yet; use CALL"):
         getattr(table.maintenance, name)()

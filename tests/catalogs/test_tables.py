@@ -152,8 +152,8 @@ def test_a_purge_leaves_files_that_another_table_owns(lake: Lake) -> None:
     append_rows(owner, [{"id": 1}])
     borrower = lake.catalog.create_table("db.borrower", "id int")
     shared = write_rows(owner, [{"id": 2}])
-    owner.commit(Append(files=shared))
-    borrower.commit(Append(files=shared))
+    owner._commit(Append(files=shared))
+    borrower._commit(Append(files=shared))
     lake.catalog.drop_table("db.borrower", purge=True)
     assert lake.store.exists(shared[0].file_path)
     assert lake.files(borrower.location) == []

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
 
+from floeberg.api.attach import convert_on_spark, rewrite_on_spark
 from floeberg.api.moments import to_milliseconds
+from floeberg.api.scan import Where, to_expression
+from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.pointer import TablePointer, TableState
-from floeberg.errors import UnsupportedFeature
-from floeberg.maintenance.check import check_table
+from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.maintenance.check import Progress, check_table
 from floeberg.maintenance.check_report import CheckReport
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
+from floeberg.maintenance.rewrite.arrow_engine import ArrowEngine
+from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten, rewrite_data_files
+from floeberg.maintenance.rewrite.delete_files import (
+    DeleteRewriteOptions,
+    DeleteRewriteRequest,
+    RewrittenDeletes,
+    convert_equality_deletes,
+    rewrite_position_deletes,
+)
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class MaintainedTable(Protocol):
@@ -62,13 +79,78 @@ class Maintenance:
         self._table._state = expired.state
         return expired
 
-    def compact(self, *_: object, **__: object) -> NoReturn:
-        """Not there yet."""
-        raise _missing("compact", "CALL system.rewrite_data_files of another engine")
+    def compact(
+        self,
+        *,
+        where: Where = None,
+        strategy: str | None = None,
+        sort_order: str | None = None,
+        options: Mapping[str, str] | None = None,
+        branch: str = MAIN_BRANCH,
+        case_sensitive: bool = True,
+        spark: SparkSession | None = None,
+        progress: Progress | None = None,
+    ) -> Rewritten:
+        """Rewrites small data files, and those with many deletes, as files of the target size without deleted rows.
 
-    def rewrite_deletes(self, *_: object, **__: object) -> NoReturn:
-        """Not there yet."""
-        raise _missing("rewrite_deletes", "CALL system.rewrite_position_delete_files of another engine")
+        `strategy` is binpack or sort; `sort_order` is such as `"ts desc, id"` or `"zorder(a, b)"`. `where` chooses files
+        that may hold matching rows. `options` are those of `rewrite_data_files`. With `spark` the rows are written by Spark
+        jobs, otherwise in this process, where sorting holds the rows of a group of files in memory. Writers may go on
+        meanwhile. Raises InvalidInput before any work when something does not fit.
+        """
+        self._table.refresh()
+        pointer, state = self._table._pointer, self._table._state
+        request = RewriteRequest(
+            where=to_expression(where),
+            strategy=strategy,
+            sort_order=sort_order,
+            options=dict(options or {}),
+            branch=branch,
+            case_sensitive=case_sensitive,
+        )
+        if spark is None:
+            done = rewrite_data_files(pointer, state, ArrowEngine(pointer), request, progress=progress)
+        else:
+            done = rewrite_on_spark(spark, LoadedTable(pointer, state), request, progress=progress)
+        self._table._state = done.state
+        return done
+
+    def rewrite_deletes(
+        self,
+        *,
+        equality: Literal["keep", "convert"] = "keep",
+        where: Where = None,
+        options: Mapping[str, str] | None = None,
+        branch: str = MAIN_BRANCH,
+        case_sensitive: bool = True,
+        spark: SparkSession | None = None,
+        progress: Progress | None = None,
+    ) -> RewrittenDeletes:
+        """Merges small position delete files, makes deletion vectors of them on version 3 tables, and drops deletes that
+        delete nothing. With `equality="convert"`, equality deletes become deletes by position first; with `spark` their rows
+        are found by a Spark job. `options` are those of `rewrite_position_delete_files`. No row changes."""
+        if equality not in ("keep", "convert"):
+            raise InvalidInput(f"equality is keep or convert, not {equality!r:.60}")
+        self._table.refresh()
+        request = DeleteRewriteRequest(
+            where=to_expression(where), options=dict(options or {}), branch=branch, case_sensitive=case_sensitive
+        )
+        pointer = self._table._pointer
+        DeleteRewriteOptions.of(self._table._state.metadata, request.options)
+        converted: RewrittenDeletes | None = None
+        if equality == "convert":
+            asked = replace(request, options={})
+            loaded = LoadedTable(pointer, self._table._state)
+            if spark is None:
+                converted = convert_equality_deletes(
+                    pointer, loaded.state, ArrowEngine(pointer), asked, progress=progress
+                )
+            else:
+                converted = convert_on_spark(spark, loaded, asked, progress=progress)
+            self._table._state = converted.state
+        merged = rewrite_position_deletes(pointer, self._table._state, request, progress=progress)
+        self._table._state = merged.state
+        return merged if converted is None else converted.and_then(merged)
 
     def rewrite_manifests(self, *_: object, **__: object) -> NoReturn:
         """Not there yet."""

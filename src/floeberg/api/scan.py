@@ -25,7 +25,7 @@ from floeberg.scan.explanation import Explanation
 from floeberg.scan.plan import plan_files
 from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.snapshot import Snapshot
@@ -144,7 +144,7 @@ class Scan(RowStream):
         options: Mapping[str, str] | None = None,
     ) -> None:
         self._source = source
-        self._chosen: Chosen = choose_snapshot(
+        self._chosen: SnapshotChoice = choose_snapshot(
             source.metadata, snapshot_id=snapshot_id, ref=ref, as_of_ms=to_milliseconds(as_of)
         )
         self._where = to_expression(where)

@@ -43,7 +43,7 @@ class Committer(Protocol):
     @property
     def metadata(self) -> TableMetadata: ...
 
-    def _take(self, operations: list[Operation]) -> None: ...
+    def _apply(self, operations: list[Operation]) -> object: ...
 
 
 class _Update:
@@ -61,7 +61,7 @@ class _Update:
         if kind is None:
             operations = self._operations()
             if operations:
-                self._committer._take(operations)
+                self._committer._apply(operations)
 
     def _operations(self) -> list[Operation]:
         raise AssertionError("every update says what it does")

@@ -31,31 +31,25 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explain": "Show which manifests and files a condition leaves out, at each level, and which part of it does so.",
     "metadata": "Print the table's metadata as indented JSON.",
     "check": "Check that a table is whole.",
+    "compact": "Rewrite small data files, and those with many deletes, as files of the target size.",
+    "rewrite-deletes": "Merge small delete files, make deletion vectors of them, and drop those that delete nothing.",
 }
-"""What each command does; the module of its name holds a function of its name."""
+"""What each command does; the module of its name (with _ for -) holds a function of its name."""
 
 _ELSEWHERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("append", "insert", "load"), "t.append(rows) in Python, or INSERT INTO on Spark"),
     **dict.fromkeys(("delete", "update", "upsert", "merge"), "t.delete, t.update, t.upsert in Python, or SQL on Spark"),
     **dict.fromkeys(("create", "drop", "rename", "register"), "the methods of floeberg.catalog(…), or SQL on Spark"),
     **dict.fromkeys(("expire", "expire-snapshots"), "CALL system.expire_snapshots on Spark"),
+    **dict.fromkeys(("optimize", "rewrite"), "floeberg compact"),
     **dict.fromkeys(
-        (
-            "compact",
-            "optimize",
-            "rewrite",
-            "rewrite-manifests",
-            "rewrite-deletes",
-            "remove-orphans",
-            "vacuum",
-            "repair",
-        ),
+        ("rewrite-manifests", "remove-orphans", "vacuum", "repair"),
         "another engine for now: Floeberg has no such maintenance yet",
     ),
 }
 """What people look for here and find elsewhere."""
 
-HELP = """Look into Apache Iceberg tables. Nothing is ever changed.
+HELP = """Look into Apache Iceberg tables, and keep them healthy. Rows are never changed.
 
 A table is db.table in a configured catalog, or the path of a metadata file or table folder:
 
@@ -97,13 +91,14 @@ class _Commands(TyperGroup):
         if name in COMMANDS:
             return name, _load(name), args[1:]
         if name in _ELSEWHERE:
-            raise UnsupportedFeature(f"floeberg {name}: this command only looks into tables; use {_ELSEWHERE[name]}")
+            raise UnsupportedFeature(f"floeberg {name}: there is no such command; use {_ELSEWHERE[name]}")
         return super().resolve_command(ctx, args)
 
 
 def _load(name: str) -> Any:
     single = typer.Typer(add_completion=False, context_settings=_SETTINGS)
-    single.command(name)(getattr(importlib.import_module(f"floeberg.cli.{name}"), name))
+    own = name.replace("-", "_")
+    single.command(name)(getattr(importlib.import_module(f"floeberg.cli.{own}"), own))
     return typer.main.get_command(single)
 
 

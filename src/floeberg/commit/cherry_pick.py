@@ -125,7 +125,7 @@ def _refuse_published(base: TableMetadata, source: Snapshot, head_id: int | None
             raise _refused(
                 workspace, source, f"wap.id {wap_id!r} was published already, by snapshot {ancestor.snapshot_id}"
             )
-    # Sequence numbers grow along a history, so what expired before an ancestor of the source's age is older than it.
+    # Sequence numbers grow along a history: what expired before an ancestor that is no newer than the source is older.
     if oldest is not None and oldest.parent_snapshot_id is not None and oldest.sequence_number > source.sequence_number:
         raise _refused(
             workspace,

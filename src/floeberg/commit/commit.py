@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from floeberg.commit.operation import Operation
+from floeberg.commit.cherry_pick import WAP_ID
+from floeberg.commit.history import APPEND
+from floeberg.commit.idempotence import AppTransaction, TransactionRecord, find_committed, record_updates
+from floeberg.commit.operation import Operation, Target
 from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.retry import Attempt, commit_with_retries
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import FloebergError
@@ -16,13 +21,17 @@ from floeberg.spec.changes.updates import AddSnapshot, MetadataUpdate
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.snapshot import Snapshot
 
+logger = logging.getLogger("floeberg.commit")
+
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The table after a commit, and the snapshots that the commit made, in order."""
+    """The table after a commit, and the snapshots that the commit made, in order. `skipped` is the record of the commit
+    that did the same transaction before: then this one changed nothing, and its files belong to nobody."""
 
     state: TableState
     snapshots: tuple[Snapshot, ...]
+    skipped: TransactionRecord | None = None
 
 
 def commit_operations(
@@ -31,8 +40,10 @@ def commit_operations(
     operations: Sequence[Operation],
     *,
     engine_summary: Mapping[str, str] | None = None,
+    once: AppTransaction | None = None,
 ) -> Committed:
-    """Puts any number of operations into one commit: all of them or none.
+    """Puts any number of operations into one commit: all of them or none. With `once`, a commit that its branch holds
+    already is skipped, whole, and one without operations still records its version, by an empty snapshot.
 
     Raises CommitConflict when others always came first, ValidationConflict when what came first contradicts an operation,
     CommitUnknown when it is not known whether the commit took effect. Manifests and lists written for attempts that were
@@ -41,13 +52,18 @@ def commit_operations(
     workspace = Workspace(pointer, engine_summary=engine_summary)
     made: tuple[Snapshot, ...] = ()
     planned = base.metadata
+    skipped: TransactionRecord | None = None
     swapping = False
 
     def replay(state: TableState, attempt_number: int) -> Attempt:
-        nonlocal swapping, made, planned
+        nonlocal swapping, made, planned, skipped
         swapping = False
         workspace.attempt_number = attempt_number
-        planned, updates = _replay(state, operations, workspace)
+        skipped = None if once is None else find_committed(state.metadata, once, identifier=pointer.identifier)
+        if skipped is not None:
+            made, planned = (), state.metadata
+            return _attempt(state, state.metadata, ())
+        planned, updates = _replay(state, operations, workspace, once=once)
         made = _snapshots(updates)
         swapping = True
         return _attempt(state, planned, updates)
@@ -60,7 +76,27 @@ def commit_operations(
             workspace.clean_up(keep=None)
         raise
     workspace.clean_up(keep=planned)  # not what the catalog answers: a server may show fewer snapshots than there are
-    return Committed(state, made)
+    if once is not None and skipped is not None:
+        _warn(pointer, once, skipped)
+    return Committed(state, made, skipped)
+
+
+def skip_committed(pointer: TablePointer, once: AppTransaction) -> Committed | None:
+    """What `commit_operations` would return for a transaction that its branch holds already, asked before its files are
+    written; None when it is to be committed. Raises InvalidInput when the branch holds it with other content."""
+    state = pointer.refresh()
+    found = find_committed(state.metadata, once, identifier=pointer.identifier)
+    if found is None:
+        return None
+    _warn(pointer, once, found)
+    return Committed(state, (), found)
+
+
+def _warn(pointer: TablePointer, once: AppTransaction, found: TransactionRecord) -> None:
+    logger.warning(
+        "table %s: version %d of %r is in branch %s already (version %d, snapshot %d); it is not committed again",
+        *(pointer.identifier, once.version, once.app_id, once.branch, found.version, found.snapshot_id),
+    )
 
 
 @contextmanager
@@ -75,24 +111,43 @@ def staged(pointer: TablePointer, base: TableState, operations: Sequence[Operati
 
 
 def _replay(
-    state: TableState, operations: Sequence[Operation], workspace: Workspace
+    state: TableState, operations: Sequence[Operation], workspace: Workspace, *, once: AppTransaction | None = None
 ) -> tuple[TableMetadata, tuple[MetadataUpdate, ...]]:
     """The operations one after the other, each on what the ones before it made; and all their updates as one step, so
     that no state in between enters the table's history."""
     steps: list[list[MetadataUpdate]] = []
     metadata = state.metadata
     now_ms = workspace.now_ms()
-    for operation in operations:
-        updates = list(operation.updates(metadata, workspace))
+    workspace.transaction_summary = {} if once is None else once.summary(state.metadata)
+
+    def take(updates: Sequence[MetadataUpdate]) -> None:
+        nonlocal metadata
         if updates:
-            steps.append(updates)
+            steps.append([*updates])
             metadata = apply_updates(metadata, updates, now_ms=now_ms, base_metadata_location=state.metadata_location)
-    everything = [update for updates in steps for update in updates]
+
+    for operation in operations:
+        take(operation.updates(metadata, workspace))
+    if once is not None and not _snapshots(_joined(steps)):
+        take(_empty_snapshot(metadata, workspace, once))
+    take(record_updates(state.metadata, metadata, made=_snapshots(_joined(steps)), once=once))
+    everything = _joined(steps)
     if len(steps) > 1:
         metadata = apply_updates(
             state.metadata, everything, now_ms=now_ms, base_metadata_location=state.metadata_location
         )
     return metadata, tuple(everything)
+
+
+def _empty_snapshot(base: TableMetadata, workspace: Workspace, once: AppTransaction) -> list[MetadataUpdate]:
+    """A snapshot that changes nothing: a version without changes is committed too, and its replay finds it."""
+    staged_as = {} if once.wap_id is None else {WAP_ID: once.wap_id}
+    target = Target(branch=once.branch, stage_only=once.wap_id is not None, summary=staged_as, begins_branch=True)
+    return produce_snapshot(base, workspace, key=once, target=target, change=SnapshotChange(operation=APPEND))
+
+
+def _joined(steps: Sequence[Sequence[MetadataUpdate]]) -> list[MetadataUpdate]:
+    return [update for updates in steps for update in updates]
 
 
 def _snapshots(updates: Sequence[MetadataUpdate]) -> tuple[Snapshot, ...]:

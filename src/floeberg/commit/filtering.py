@@ -55,7 +55,7 @@ class Removal:
 
 
 @dataclass(slots=True)
-class Filtered:
+class FilteredManifests:
     """Manifests after a removal, the files that it removed (each once), and what was looked at on the way."""
 
     manifests: list[ManifestFile] = field(default_factory=list)
@@ -72,10 +72,10 @@ def filter_manifests(
     metadata: TableMetadata,
     workspace: Workspace,
     snapshot_id: int,
-) -> Filtered:
+) -> FilteredManifests:
     """Applies a removal. Manifests without live files are left out. Raises ValidationConflict when a named file is not
     there (someone else removed it), and InvalidInput when only some rows of a file match the row filter."""
-    result = Filtered()
+    result = FilteredManifests()
     matcher = None if removal.row_filter is None else FileMatcher(metadata, removal.row_filter)
     found: set[FileIdentity] = set()
     for manifest in manifests:

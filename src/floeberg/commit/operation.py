@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 from floeberg.commit.workspace import Workspace
 from floeberg.spec.changes.updates import MetadataUpdate
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
-
-COMMIT_KEY: Final = "floeberg.commit-key"
-"""The summary key under which a snapshot keeps its idempotency key."""
 
 
 class Named(Protocol):
@@ -35,13 +32,10 @@ class Operation(Protocol):
 class Target:
     """Where a snapshot goes: the branch, or nowhere yet (`stage_only`), and what its summary says besides the counts.
 
-    `idempotency_key` makes a change that may be sent again happen once: a change whose key is in the branch's history
-    does nothing. It is looked for on every attempt, so two senders cannot both succeed. With `begins_branch`, a table
-    without snapshots on `main` gets the branch by this very snapshot.
+    With `begins_branch`, a table without snapshots on `main` gets the branch by this very snapshot.
     """
 
     branch: str = MAIN_BRANCH
     stage_only: bool = False
     summary: Mapping[str, str] = field(default_factory=dict)
-    idempotency_key: str | None = None
     begins_branch: bool = False

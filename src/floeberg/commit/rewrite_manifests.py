@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from floeberg.commit.history import REPLACE
-from floeberg.commit.listing import write_snapshot
 from floeberg.commit.operation import Target
 from floeberg.commit.producer import branch_head, snapshot_updates
+from floeberg.commit.snapshot_writer import write_snapshot
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import ValidationConflict
 from floeberg.spec.changes.updates import MetadataUpdate

@@ -73,11 +73,16 @@ def data_files_exist(changes: ConcurrentChanges, test: FileTest, *, what: str) -
 
 
 def no_new_deletes_for(
-    changes: ConcurrentChanges, files: Collection[DataFile], *, ignore_equality_deletes: bool
+    changes: ConcurrentChanges,
+    files: Collection[DataFile],
+    *,
+    ignore_equality_deletes: bool,
+    ignore_position_deletes: bool = False,
 ) -> None:
     """No concurrent commit deleted rows of files that the operation replaces: they would come back to life.
 
-    Equality deletes may be ignored by a rewrite that keeps its starting sequence number, because they still apply.
+    Equality deletes may be ignored by a rewrite that keeps its starting sequence number, where they still apply
+    (`equality_deletes_reach_the_same_rows`), and position deletes by one that carries them over to its new files.
     """
     if not files:
         return
@@ -87,11 +92,38 @@ def no_new_deletes_for(
     def hits(deletes: DataFile) -> bool:
         if deletes.content is FileContent.EQUALITY_DELETES:
             return not ignore_equality_deletes and _equality_deletes_reach(changes, deletes, partitions)
+        if ignore_position_deletes:
+            return False
         single = single_referenced_path(deletes)
         return partitions.holds(deletes) if single is None else single in paths
 
     added = changes.added(ManifestContent.DELETES, (OVERWRITE, DELETE))
     _refuse(changes, added, hits, "deleted rows of data files that this operation replaces")
+
+
+def equality_deletes_reach_the_same_rows(
+    changes: ConcurrentChanges, removed: Collection[DataFile], added: Collection[DataFile]
+) -> None:
+    """No concurrent commit added equality deletes that reach other rows in the new files than in the removed ones, whose
+    sequence number the new files keep. An equality delete reaches only files of its own spec and partition, unless its
+    spec has no fields: rows that leave its reach would come back to life, and rows that enter it would be lost."""
+    if not added:
+        return
+    before, after = PartitionSet.of(removed), PartitionSet.of(added)
+    one_spec = len({file.spec_id for file in (*removed, *added)}) == 1
+
+    def hits(deletes: DataFile) -> bool:
+        if (
+            deletes.content is not FileContent.EQUALITY_DELETES
+            or changes.metadata.spec(deletes.spec_id).is_unpartitioned
+        ):
+            return False
+        reached, reaches = before.holds(deletes), after.holds(deletes)
+        # Under one spec the rows of a partition stay in it, because their values decide it.
+        return reached != reaches if one_spec else reached or reaches
+
+    added_deletes = changes.added(ManifestContent.DELETES, (OVERWRITE, DELETE))
+    _refuse(changes, added_deletes, hits, "deleted rows by keys that this rewrite moves to another partition spec")
 
 
 def no_concurrent_deletes_on(

@@ -33,7 +33,7 @@ COMPRESSION: Final = "write.manifest.compression-codec"
 COMPRESSION_LEVEL: Final = "write.manifest.compression-level"
 
 EntriesKey = tuple[str, int, int | None]
-"""A manifest as one list describes it: an own manifest is listed anew, with another age, at each attempt."""
+"""(path, sequence number, first row id): each attempt lists the manifests of this commit with another sequence number."""
 
 
 class Workspace:
@@ -54,6 +54,7 @@ class Workspace:
         self._own_lists: set[str] = set()
         self.attempt_number = 1
         self.engine_summary: Mapping[str, str] = engine_summary or {}
+        self.transaction_summary: Mapping[str, str] = {}
 
     @property
     def identifier(self) -> str:
@@ -195,7 +196,7 @@ class Workspace:
         self._write(location, written.data)
         manifest = written.to_manifest_file(location)
         self._written[key] = manifest
-        # As they are, without an age: only a merge in this very attempt reads them so.
+        # Without inherited sequence numbers: only a merge in this attempt reads them.
         self._entries[location, manifest.sequence_number, None] = list(entries)
         return manifest
 

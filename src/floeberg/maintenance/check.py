@@ -82,14 +82,14 @@ class _TableChecker:
             read_footers=self._read_footers,
         )
         for done, found in enumerate(_in_parallel(checker.check, self._files(manifests)), 1):
-            self.findings.take(found)
+            self.findings.add_all(found)
             self._progress("files", done)
         whole = SnapshotChecker(self._metadata, self._store_for, read_deletes=self._read_footers)
         rows = RowChecker(self._metadata, self._store_for)
         for done, snapshot in enumerate(heads, 1):
-            self.findings.take(whole.check(snapshot))
+            self.findings.add_all(whole.check(snapshot))
             if self._read_rows:
-                self.findings.take(rows.check(snapshot))
+                self.findings.add_all(rows.check(snapshot))
             self._progress("snapshots", done)
 
     def _check_other_files(self) -> None:

@@ -25,7 +25,7 @@ from floeberg.scan.known_columns import KnownColumns, known_columns
 from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor
 from floeberg.scan.plan import Planner
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import FileFormat
 from floeberg.spec.types import (
@@ -78,7 +78,7 @@ class Aggregated:
 
 def aggregate_from_metadata(
     metadata: TableMetadata,
-    chosen: Chosen,
+    chosen: SnapshotChoice,
     aggregates: Sequence[Aggregate],
     *,
     store_for: StoreFor,

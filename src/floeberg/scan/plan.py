@@ -26,7 +26,7 @@ from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor, joined
 from floeberg.scan.pruning import conjuncts, field_ids, metrics_mask, metrics_masks, partition_mask
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.schema import Schema
@@ -40,7 +40,7 @@ _NO_INDEX: Final = (pl.col("content") != FileContent.DATA) | (pl.col("file_forma
 
 def plan_files(
     metadata: TableMetadata,
-    chosen: Chosen,
+    chosen: SnapshotChoice,
     *,
     store_for: StoreFor,
     where: Expression = TRUE,

@@ -9,7 +9,7 @@ from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 
 class DeleteFile(Struct, frozen=True, gc=False):
-    """A delete file or deletion vector that applies to a data file, with its age."""
+    """A delete file or deletion vector that applies to a data file, with its data sequence number."""
 
     file: DataFile
     data_sequence_number: int

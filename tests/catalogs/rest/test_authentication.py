@@ -210,8 +210,8 @@ def test_secrets_are_in_no_log_error_or_text(server: ScriptedServer, caplog: pyt
         repr(cat),
         repr(backend),
         repr(table),
-        repr(table.pointer),
-        repr(table.pointer.stores),
+        repr(table._pointer),
+        repr(table._pointer.stores),
         repr(backend._session),
     ]
     server.script["GET .*"] = [

@@ -24,15 +24,15 @@ def swap(table: Table, *, snapshot: bool) -> TableSwap:
     head = table.current_snapshot
     assert head is not None
     made = Snapshot(
-        snapshot_id=table.pointer.effects.ids.snapshot_id(),
+        snapshot_id=table._pointer.effects.ids.snapshot_id(),
         parent_snapshot_id=head.snapshot_id,
         sequence_number=table.metadata.next_sequence_number,
         timestamp_ms=head.timestamp_ms + 1,
-        manifest_list=f"{head.manifest_list}-{table.pointer.effects.ids.uuid()}",
+        manifest_list=f"{head.manifest_list}-{table._pointer.effects.ids.uuid()}",
         operation="append",
     )
     updates = set_branch_snapshot(made) if snapshot else (SetProperties({"a": "b"}),)
-    return TableSwap(table.pointer, table.state, apply_updates(table.metadata, updates, now_ms=head.timestamp_ms + 1))
+    return TableSwap(table._pointer, table._state, apply_updates(table.metadata, updates, now_ms=head.timestamp_ms + 1))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def credential(prefix: str, key: str, *, ends_ms: int | None = None) -> dict:
 
 
 def key_for(table, location: str) -> object:
-    options = table.pointer.stores.store_options
+    options = table._pointer.stores.store_options
     prefix = options.prefix_of(location)
     return (options.everywhere if prefix is None else options.below[prefix]).get("s3.access-key-id")
 
@@ -42,7 +42,7 @@ def test_credentials_are_renewed_before_they_end(server: ScriptedServer) -> None
     effects = quick_effects()
     server.credentials = [credential("s3://b", "old", ends_ms=effects.clock.now_ms() + 3_600_000)]
     table = Catalog(server.open(effects=effects)).load_table("db.t")
-    store = table.pointer.stores.for_location("s3://b/x")
+    store = table._pointer.stores.for_location("s3://b/x")
     server.credentials = [credential("s3://b", "new", ends_ms=effects.clock.now_ms() + 7_200_000)]
     assert key_for(table, "s3://b/x") == "old"
     effects.clock.ahead_ms = 3_400_000  # type: ignore[attr-defined]
@@ -64,8 +64,8 @@ def test_credentials_come_from_their_endpoint_where_there_is_one(server: Scripte
 def test_workers_get_them_and_texts_do_not(server: ScriptedServer) -> None:
     server.credentials = [credential("s3://b/db/t", "vended")]
     table = Catalog(server.open()).load_table("db.t")
-    recipe = worker_stores(table.pointer.stores, location="s3://b/db/t")
-    assert "vended" not in repr(recipe) + repr(table.pointer.stores)
+    recipe = worker_stores(table._pointer.stores, location="s3://b/db/t")
+    assert "vended" not in repr(recipe) + repr(table._pointer.stores)
     travelled = pickle.loads(pickle.dumps(recipe))
     options = travelled.store_options
     assert options.below["s3://b/db/t"]["s3.session-token"] == "session-vended"

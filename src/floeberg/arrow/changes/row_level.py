@@ -173,7 +173,8 @@ class RowLevelEngine:
         found.replaced.append(task.data_file)
 
     def _changed(self, rows: pa.RecordBatch, update: Update) -> pa.RecordBatch:
-        """Touched rows as they will be: they keep their ids, and their age is the commit's, which is written as null."""
+        """New versions of updated rows: they keep their row ids, and a null `_last_updated_sequence_number` makes them
+        inherit the commit's."""
         changed = update.updated(rows, self._schema)
         if not self._writer.has_lineage:
             return changed

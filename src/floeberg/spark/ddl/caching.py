@@ -8,14 +8,16 @@ from pyspark import StorageLevel
 
 from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import AttachedSession, CacheKey, Resolved, Selection, quoted
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import CacheKey, Selection
 from floeberg.spark.query.run import query_frame, span_frame
 from floeberg.spark.read import table_cache
-from floeberg.spark.read.named_tables import audited, frame_of, selection_of
+from floeberg.spark.read.named_tables import frame_of, on_wap_branch, selection_of
 from floeberg.sql.statements.statements import CacheTable, Pairs, RefreshTable, UncacheTable
-from floeberg.sql.text.names import TableIdentifier
+from floeberg.sql.text.names import TableIdentifier, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,7 +58,7 @@ def selected(session: AttachedSession, resolved: Resolved) -> Selection:
     """What a name means to a read without options."""
     if resolved.table is None:
         return Selection()
-    return audited(session, resolved.table, selection_of(session, resolved.selector))
+    return on_wap_branch(session, resolved.table, selection_of(session, resolved.selector))
 
 
 def uncache_table(execution: Execution, statement: UncacheTable) -> DataFrame:

@@ -29,14 +29,15 @@ from floeberg.errors import (
 from floeberg.spark.ddl.columns import schema_of
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import AttachedCatalog, AttachedSession
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import AttachedCatalog
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.query.run import span_frame
 from floeberg.spark.read.table_cache import forget
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.geo_values import with_wkb
 from floeberg.spark.write.job import write_data_files
-from floeberg.spark.write.options import session_write_options, write_options
+from floeberg.spark.write.options import names_txn, session_write_options, write_options
 from floeberg.spec.changes.table_builder import apply_updates
 from floeberg.spec.partitions.terms import PartitionTerm
 from floeberg.spec.schemas.schema import Schema
@@ -193,6 +194,10 @@ def _append(
         table = _planned(table, operation)
     metadata = table.state.metadata
     given = write_options(metadata, session_write_options(frame.sparkSession.conf.getAll, options))
+    if names_txn(options):
+        raise InvalidInput(
+            "txnAppId and txnVersion are for writes to a table that is there; create it first, then append"
+        )
     if given.branch != MAIN_BRANCH:
         raise InvalidInput(f"a table is created with its main branch; create it, then write branch {given.branch!r}")
     schema, table_name = metadata.current_schema, base.state.identifier

@@ -16,7 +16,7 @@ from floeberg.files.data_file_wire import decode_data_file
 from floeberg.files.deletion_vector import bitmap_of
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import may_be_copied
-from floeberg.spark.dml.target import ChangedTable, with_age
+from floeberg.spark.dml.target import ChangedTable, with_inherited_sequence_number
 from floeberg.spark.host.held_settings import held_setting
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import collect_from_workers
@@ -98,7 +98,7 @@ def write_changes(target: ChangedTable, changes: DataFrame, *, once: bool = Fals
     when nothing comes of the change."""
     options = target.write_options
     task = writer_task(target.table, options=options, schema=target.written_schema)
-    rows = with_age(target, changes)
+    rows = with_inherited_sequence_number(target, changes)
     if options.distribution is DistributionMode.NONE:
         rows = rows.hint("rebalance", FILE)  # rows of a file stay together, in their order
     rows = distributed(

@@ -6,7 +6,7 @@ from floeberg.commit.commit import Committed
 from floeberg.expr.metrics_eval import must_all_match
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.changed_rows import FILE, KIND, POSITION, RowKind, Touched, find_changes
-from floeberg.spark.dml.rerun import run_again_on_conflict
+from floeberg.spark.dml.rerun import run_statement
 from floeberg.spark.dml.row_change import PlannedChange, carry_out
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
@@ -20,7 +20,7 @@ def delete_from(execution: Execution, statement: Delete) -> Committed | None:
 
     Raises TableNotFound, InvalidInput, Spark's own errors for the condition, ValidationConflict, CommitConflict.
     """
-    return run_again_on_conflict(execution, statement.table.parts, lambda now: _delete(now, statement))
+    return run_statement(execution, statement.table.parts, lambda now: _delete(now, statement))
 
 
 def _delete(execution: Execution, statement: Delete) -> Committed | None:

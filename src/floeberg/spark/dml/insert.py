@@ -16,12 +16,14 @@ from floeberg.spark.dml.static_partitions import static_condition, static_values
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved, refuse_static
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import AttachedSession, Resolved, refuse_static
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions
 from floeberg.spark.write.exact_values import refuse_cut_default
+from floeberg.spark.write.once import once_of
 from floeberg.spark.write.options import is_dynamic, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.schemas.schema import Schema, walk_fields
@@ -248,6 +250,16 @@ def truncate_table(execution: Execution, statement: TruncateTable) -> DataFrame:
     place = destination(execution.spark, resolved.table.state.metadata, selector=resolved.selector)
     given = write_options(resolved.table.state.metadata, session_write_options(execution.spark.conf.getAll, {}))
     operations = [*place.first, Overwrite(row_filter=where, target=place.target(dict(given.summary)))]
-    summary = engine_summary(execution.spark)
-    commit_operations(resolved.table.pointer, resolved.table.state, operations, engine_summary=summary)
+    once = once_of(place, given.txn, session=execution.spark)
+    if once is not None and once.skip(resolved.table.pointer) is not None:
+        return nothing(execution.spark)
+    committed = commit_operations(
+        resolved.table.pointer,
+        resolved.table.state,
+        operations,
+        engine_summary=engine_summary(execution.spark),
+        once=None if once is None else once.transaction,
+    )
+    if once is not None:
+        once.ended(committed)
     return nothing(execution.spark)

@@ -15,7 +15,7 @@ from floeberg.spark.dml.changed_rows import FILE, POSITION, PREFIX, SOURCE_ROW
 from floeberg.spark.dml.merge_clauses import ClauseTexts
 from floeberg.spark.dml.merge_key_pairs import KeyPair, key_pairs
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun
-from floeberg.spark.dml.rerun import run_again_on_conflict
+from floeberg.spark.dml.rerun import run_statement
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
 from floeberg.spark.host.execution import Execution
@@ -42,7 +42,7 @@ def merge(execution: Execution, statement: Merge, *, source: DataFrame | None = 
         target = changed_table(now, statement.table, verb="merge", alias=statement.alias)
         return _TextMerge(now, statement, target, source).run()
 
-    return run_again_on_conflict(execution, statement.table.parts, run)
+    return run_statement(execution, statement.table.parts, run)
 
 
 class _TextMerge(MergeRun[MergeClause]):

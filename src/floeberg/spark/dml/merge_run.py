@@ -131,6 +131,8 @@ class MergeRun(ABC, Generic[ClauseT]):
             self._inserted(self._source)
         self._source = self._source.localCheckpoint(eager=True)
         keys = source_keys(self._source, self._key_pairs(), target.schema)
+        if keys.has_bytes:
+            self._target = target = replace(target, has_bytes=True)
         condition: Expression = TRUE
         if not self._clauses.by_source:
             condition = and_(self._own_condition(), keys.condition)

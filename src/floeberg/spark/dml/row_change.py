@@ -19,7 +19,7 @@ from floeberg.files.deletion_vector import encode_deletion_vector
 from floeberg.row_changes.row_change import RowChange, row_change
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import copy_kept_rows, may_be_copied
-from floeberg.spark.dml.target import ChangedTable, with_age
+from floeberg.spark.dml.target import ChangedTable, with_inherited_sequence_number
 from floeberg.spark.dml.target_scan import kept_rows
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.read.arrow_scan import table_files
@@ -67,9 +67,19 @@ def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
             target.view(planned.condition), target.destination.target(dict(target.write_options.summary))
         )
         operations = [*target.first, *([] if operation is None else [operation])]
-        if not operations:
+        once = target.once
+        if not operations and once is None:
             return None
-        return commit_operations(pointer, target.base, operations, engine_summary=engine_summary(target.spark))
+        committed = commit_operations(
+            pointer,
+            target.base,
+            operations,
+            engine_summary=engine_summary(target.spark),
+            once=None if once is None else once.transaction,
+        )
+        if committed.skipped is not None:
+            _remove(target, [*planned.written, *written], writer)
+        return committed
 
 
 @contextmanager
@@ -81,11 +91,15 @@ def removed_on_failure(
         yield
     except BaseException as error:
         if not isinstance(error, FloebergError) or error.cleanup_safe or isinstance(error, InvalidInput):
-            if writer is not None:
-                writer.discard()
-            for file in written:
-                target.table.pointer.store_for(file.file_path).delete(file.file_path)
+            _remove(target, written, writer)
         raise
+
+
+def _remove(target: ChangedTable, written: Sequence[DataFile], writer: TableWriter | None) -> None:
+    if writer is not None:
+        writer.discard()
+    for file in written:
+        target.table.pointer.store_for(file.file_path).delete(file.file_path)
 
 
 def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, written: list[DataFile]) -> RowChange:
@@ -107,7 +121,7 @@ def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, wr
             touched = []
         else:
             kept = _kept(target, touched, planned.positions)
-            frame = kept if frame is None else kept.unionByName(with_age(target, frame))
+            frame = kept if frame is None else kept.unionByName(with_inherited_sequence_number(target, frame))
     if frame is not None:
         made = _write_rows(target, frame, planned, touched)
         written += made
@@ -134,7 +148,7 @@ def _write_rows(
     target: ChangedTable, frame: DataFrame, planned: PlannedChange, touched: Sequence[FileScanTask]
 ) -> list[DataFile]:
     options = target.write_options
-    rows = with_age(target, frame)
+    rows = with_inherited_sequence_number(target, frame)
     expected = planned.expected_rows
     if expected is not None and options.distribution is DistributionMode.NONE:
         if not target.in_place:

@@ -18,7 +18,7 @@ from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.row_changes.policy import RowLevelMode, isolation_level, refuse_encrypted, row_level_mode
 from floeberg.scan.plan import plan_files
-from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
 from floeberg.spark.host.destination import Destination, destination
@@ -27,6 +27,7 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import frame_field, has_nanoseconds
 from floeberg.spark.write.exact_values import refuse_cut, shown_column
+from floeberg.spark.write.once import Once, once_of
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -70,6 +71,8 @@ class ChangedTable:
     """The tables that queries in the statement read."""
     session_options: Mapping[str, str] = field(default_factory=dict)
     """How the session's settings want every write done."""
+    has_bytes: bool = False
+    """Whether a constant that rows are compared with may be a string that is not UTF-8."""
 
     @property
     def alias_text(self) -> str:
@@ -110,7 +113,7 @@ class ChangedTable:
         return self.session.setting("spark.sql.ansi.enabled", "true") == "true"
 
     @property
-    def chosen(self) -> Chosen:
+    def chosen(self) -> SnapshotChoice:
         """The snapshot that the change reads, under the schema that it writes."""
         return replace(choose_snapshot(self.metadata, ref=self.destination.read_branch), schema=self.schema)
 
@@ -124,6 +127,11 @@ class ChangedTable:
         name = f"write.{self.verb}.distribution-mode"
         given = {"distribution-mode": self.metadata.properties.get(name, "hash"), **self.session_options}
         return write_options(self.metadata, given, branch=self.destination.branch)
+
+    @property
+    def once(self) -> Once | None:
+        """The transaction that makes the change happen once."""
+        return once_of(self.destination, self.write_options.txn, session=self.spark)
 
     def view(self, condition: Expression) -> ReadView:
         """What the change read: concurrent changes of rows that may match it are conflicts."""
@@ -155,7 +163,14 @@ class ChangedTable:
         places = (FILE_PATH, ROW_POSITION, *((ROW_ID,) if self.has_lineage else ()))
         # Nobody sees the comments of these columns, and a column with one costs Spark's gateway several calls.
         fields = [replace(field, doc=None) for field in (*self.schema.fields, *places)]
-        rows = live_rows(self.spark, self.table, tasks, self.schema, Schema(*fields))
+        rows = live_rows(
+            self.spark,
+            self.table,
+            tasks,
+            self.schema,
+            projection=Schema(*fields),
+            skips_row_groups=not self.has_bytes,
+        )
         return _with_shown(rows, fields)
 
 
@@ -181,8 +196,8 @@ def _with_shown(rows: DataFrame, fields: Sequence[NestedField]) -> DataFrame:
     return rows.select(*shown, *(F.col(quote_name(one.name)).alias(exact_name(one)) for one in cut))
 
 
-def with_age(target: ChangedTable, rows: DataFrame) -> DataFrame:
-    """A changed row's age is its commit's, which is written as null."""
+def with_inherited_sequence_number(target: ChangedTable, rows: DataFrame) -> DataFrame:
+    """Adds a null `_last_updated_sequence_number`: a changed row inherits the sequence number of its commit."""
     if not target.has_lineage or LAST_UPDATED_SEQUENCE_NUMBER.name in rows.columns:
         return rows
     return rows.selectExpr("*", f"CAST(NULL AS BIGINT) AS {LAST_UPDATED_SEQUENCE_NUMBER.name}")
@@ -210,6 +225,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         base=table.state,
         read=execution.read,
         session_options=session_write_options(session.spark.conf.getAll, {}),
+        has_bytes=execution.has_bytes,
     )
 
 

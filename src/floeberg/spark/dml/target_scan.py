@@ -20,7 +20,7 @@ from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.host.exact_types import exact_frame_schema
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
-from floeberg.spark.read.native_scan import CompiledScan
+from floeberg.spark.read.native_scan import NativeScan
 from floeberg.spark.read.parquet.field_names import tasks_with_nan
 from floeberg.spark.read.parquet.partition_columns import tasks_unsure
 from floeberg.spark.read.routes import ColumnChoice, route
@@ -35,19 +35,35 @@ if TYPE_CHECKING:
 
 
 def live_rows(
-    spark: SparkSession, table: LoadedTable, tasks: Sequence[FileScanTask], schema: Schema, projection: Schema
+    spark: SparkSession,
+    table: LoadedTable,
+    tasks: Sequence[FileScanTask],
+    schema: Schema,
+    *,
+    projection: Schema,
+    skips_row_groups: bool,
 ) -> DataFrame:
     """The live rows of tasks as a DataFrame, by the ways in which every read goes, with their nanoseconds."""
     files = table_files(table, schema)
     choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=tasks_with_nan(tasks, schema))
     unsure = tasks_unsure(tasks, files.specs)
     routes = route(spark, [_lean(task) for task in tasks], files, projection=projection, columns=choice, unsure=unsure)
-    scan = CompiledScan(spark=spark, files=files, projection=projection, choice=choice, exact=True)
+    scan = NativeScan(
+        spark=spark,
+        files=files,
+        projection=projection,
+        choice=choice,
+        exact=True,
+        skips_row_groups=skips_row_groups,
+    )
     frames: list[Any] = []
     by_arrow = list(routes.by_arrow)
     if routes.plain:
         frames.append(scan.plain(routes.plain))
-    for placed, make in ((routes.with_positions, scan.with_positions), (routes.with_keys, scan.with_keys)):
+    for placed, make in (
+        (routes.with_position_deletes, scan.with_position_deletes),
+        (routes.with_equality_deletes, scan.with_equality_deletes),
+    ):
         found = make(placed) if placed else None
         if found is not None:
             frames.append(found)

@@ -14,8 +14,9 @@ from floeberg.spark.dml.insert import column_condition, overwrites_partitions, p
 from floeberg.spark.dml.merge_writer import MergeIntoWriter
 from floeberg.spark.entry.reader import RECORD, RECORDING, Record, is_path, record_of, stores_of
 from floeberg.spark.entry.source_writer import open_for_writing
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original
-from floeberg.spark.host.session import AttachedSession, Resolved
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.spark_errors import methods_raise_spark_errors
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.commands import append, overwrite, overwrite_matching, overwrite_partitions

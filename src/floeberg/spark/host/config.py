@@ -11,7 +11,7 @@ from typing import Final
 from floeberg.catalogs.factory import open_catalog
 from floeberg.catalogs.identifiers import to_namespace
 from floeberg.effects.protocols import Effects
-from floeberg.spark.host.session import AttachedCatalog
+from floeberg.spark.host.session_state import AttachedCatalog
 
 PREFIX: Final = "spark.sql.catalog."
 DEFAULT_CATALOG: Final = "spark.sql.defaultCatalog"

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import spark_sql
-from floeberg.spark.host.session import AttachedSession, Resolved
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.views import ViewScope
 from floeberg.sql.queries.references import single_braces
 from floeberg.sql.text.cursor import Args
@@ -37,6 +38,8 @@ class Execution:
     """For the text of a view: what its names mean."""
     inside: tuple[TableIdentifier, ...] = ()
     """The views that the text is part of, the outermost first."""
+    has_bytes: bool = False
+    """Whether a constant may be a string that is not UTF-8."""
 
     @property
     def spark(self) -> SparkSession:

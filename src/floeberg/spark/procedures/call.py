@@ -17,10 +17,16 @@ from floeberg.spark.procedures.arguments import (
     LONG,
     LONGS,
     STRING,
+    STRINGS,
     TIMESTAMP,
     Parameter,
     bind_arguments,
     required,
+)
+from floeberg.spark.procedures.rewrites import (
+    convert_equality_deletes,
+    rewrite_data_files,
+    rewrite_position_delete_files,
 )
 from floeberg.spark.procedures.snapshots import (
     Rows,
@@ -39,7 +45,7 @@ from floeberg.sql.text.names import TableIdentifier
 from floeberg.storage.location import parse_from_user
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,12 @@ class Procedure:
 
     parameters: tuple[Parameter, ...]
     result: str
-    run: Callable[[LoadedTable, Values], Rows]
+    run: Callable[[SparkSession, LoadedTable, Values], Rows]
+
+
+def _of_metadata(run: Callable[[LoadedTable, Values], Rows]) -> Callable[[SparkSession, LoadedTable, Values], Rows]:
+    """A procedure that needs no Spark."""
+    return lambda spark, table, values: run(table, values)
 
 
 def _expire(table: LoadedTable, values: Values) -> Rows:
@@ -78,22 +89,32 @@ def _expire(table: LoadedTable, values: Values) -> Rows:
 _TABLE: Final = required("table", STRING)
 _MOVED: Final = "previous_snapshot_id BIGINT, current_snapshot_id BIGINT"
 _PICKED: Final = "source_snapshot_id BIGINT, current_snapshot_id BIGINT"
+_REWRITTEN_DELETES: Final = (
+    "rewritten_delete_files_count INT, added_delete_files_count INT, rewritten_bytes_count BIGINT, "
+    "added_bytes_count BIGINT"
+)
 
 PROCEDURES: Final[dict[str, Procedure]] = {
-    "rollback_to_snapshot": Procedure((_TABLE, required("snapshot_id", LONG)), _MOVED, rollback_to_snapshot),
-    "rollback_to_timestamp": Procedure((_TABLE, required("timestamp", TIMESTAMP)), _MOVED, rollback_to_timestamp),
-    "set_current_snapshot": Procedure(
-        (_TABLE, Parameter("snapshot_id", LONG), Parameter("ref", STRING)), _MOVED, set_current_snapshot
+    "rollback_to_snapshot": Procedure(
+        (_TABLE, required("snapshot_id", LONG)), _MOVED, _of_metadata(rollback_to_snapshot)
     ),
-    "cherrypick_snapshot": Procedure((_TABLE, required("snapshot_id", LONG)), _PICKED, cherrypick_snapshot),
-    "publish_changes": Procedure((_TABLE, required("wap_id", STRING)), _PICKED, publish_changes),
+    "rollback_to_timestamp": Procedure(
+        (_TABLE, required("timestamp", TIMESTAMP)), _MOVED, _of_metadata(rollback_to_timestamp)
+    ),
+    "set_current_snapshot": Procedure(
+        (_TABLE, Parameter("snapshot_id", LONG), Parameter("ref", STRING)), _MOVED, _of_metadata(set_current_snapshot)
+    ),
+    "cherrypick_snapshot": Procedure(
+        (_TABLE, required("snapshot_id", LONG)), _PICKED, _of_metadata(cherrypick_snapshot)
+    ),
+    "publish_changes": Procedure((_TABLE, required("wap_id", STRING)), _PICKED, _of_metadata(publish_changes)),
     "fast_forward": Procedure(
         (_TABLE, required("branch", STRING), required("to", STRING)),
         "branch_updated STRING, previous_ref BIGINT, updated_ref BIGINT",
-        fast_forward,
+        _of_metadata(fast_forward),
     ),
     "ancestors_of": Procedure(
-        (_TABLE, Parameter("snapshot_id", LONG)), "snapshot_id BIGINT, timestamp BIGINT", ancestors_of
+        (_TABLE, Parameter("snapshot_id", LONG)), "snapshot_id BIGINT, timestamp BIGINT", _of_metadata(ancestors_of)
     ),
     "expire_snapshots": Procedure(
         (
@@ -108,16 +129,37 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "deleted_data_files_count BIGINT, deleted_position_delete_files_count BIGINT, "
         "deleted_equality_delete_files_count BIGINT, deleted_manifest_files_count BIGINT, "
         "deleted_manifest_lists_count BIGINT, deleted_statistics_files_count BIGINT",
-        _expire,
+        _of_metadata(_expire),
+    ),
+    "rewrite_data_files": Procedure(
+        (
+            _TABLE,
+            Parameter("strategy", STRING),
+            Parameter("sort_order", STRING),
+            Parameter("options", STRINGS),
+            Parameter("where", STRING),
+            Parameter("branch", STRING),
+        ),
+        "rewritten_data_files_count INT, added_data_files_count INT, rewritten_bytes_count BIGINT, "
+        "failed_data_files_count INT, removed_delete_files_count INT",
+        rewrite_data_files,
+    ),
+    "rewrite_position_delete_files": Procedure(
+        (_TABLE, Parameter("options", STRINGS), Parameter("where", STRING)),
+        _REWRITTEN_DELETES,
+        rewrite_position_delete_files,
+    ),
+    "convert_equality_deletes": Procedure(
+        (_TABLE, Parameter("where", STRING), Parameter("branch", STRING)),
+        _REWRITTEN_DELETES,
+        convert_equality_deletes,
     ),
 }
 _REGISTER: Final = (_TABLE, required("metadata_file", STRING))
 _REGISTERED: Final = "current_snapshot_id BIGINT, total_records_count BIGINT, total_data_files_count BIGINT"
 LATER: Final = (
     "remove_orphan_files",
-    "rewrite_data_files",
     "rewrite_manifests",
-    "rewrite_position_delete_files",
     "snapshot",
     "migrate",
     "add_files",
@@ -150,7 +192,7 @@ def call(execution: Execution, statement: Call) -> DataFrame:
         raise InvalidInput(f"{statement.procedure} is no procedure; there are {known}", condition="ROUTINE_NOT_FOUND")
     values = bind_arguments(execution, name, procedure.parameters, statement.arguments)
     table = execution.session.load(_table(execution, found.catalog, values["table"]))
-    return rows(execution.spark, procedure.result, procedure.run(table, values))
+    return rows(execution.spark, procedure.result, procedure.run(execution.spark, table, values))
 
 
 def _register_table(execution: Execution, catalog: str, statement: Call) -> DataFrame:

@@ -12,11 +12,13 @@ from floeberg.catalogs.base import LoadedView
 from floeberg.catalogs.view_changes import view_query
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.session import AttachedSession, Resolved, quoted
+from floeberg.spark.host.name_resolution import Resolved
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import spark_field
 from floeberg.spark.host.views import Place, TextView, ViewColumns, ViewScope, is_temporary_view
 from floeberg.sql.queries.references import References, Rewrite, find_references
-from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, view_key
+from floeberg.sql.text.byte_strings import may_hold_bytes
+from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, quoted, view_key
 
 MAX_DEPTH: Final = 50
 QUERY_COLUMNS: Final = "spark.query-column-names"
@@ -50,7 +52,15 @@ def view_text(execution: Execution, resolved: Resolved) -> ViewText:
         text, scope, columns = _of_catalog(execution.session, identifier, resolved.view)
     execution.read.add(identifier)
     text = execution.session.with_current_place(text)
-    part = replace(execution, sql=text, args=None, kwargs={}, scope=scope, inside=(*execution.inside, identifier))
+    part = replace(
+        execution,
+        sql=text,
+        args=None,
+        kwargs={},
+        scope=scope,
+        inside=(*execution.inside, identifier),
+        has_bytes=execution.has_bytes or may_hold_bytes(text),
+    )
     references = find_references(text, part.names())
     if references.query is None and scope.place != execution.session.place():
         raise UnsupportedFeature(

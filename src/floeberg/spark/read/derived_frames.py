@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from pyspark.sql import functions as F
 
 from floeberg.spark.host.originals import original
-from floeberg.spark.host.session import Selection
+from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.frame_registry import plan_id, remember_steps, table_frame_of
 from floeberg.sql.text.names import TableIdentifier
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -16,12 +17,12 @@ from floeberg.scan.incremental import plan_appends
 from floeberg.scan.plan import plan_files
 from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
-from floeberg.spark.read.native_scan import CompiledScan
+from floeberg.spark.read.native_scan import NativeScan
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.parquet.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.parquet.partition_columns import all_partition_sources, planned_unsure
@@ -42,6 +43,7 @@ def table_frame(
     select: Sequence[str] | None = None,
     metadata_columns: Sequence[str] = (),
     options: Mapping[str, object] | None = None,
+    skips_row_groups: bool = True,
     cache: FrameCache | None = None,
 ) -> Any:
     """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
@@ -51,8 +53,9 @@ def table_frame(
     RefNotFound, UnsupportedFeature, FormatError.
     """
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
+    parsed = replace(parsed, skips_row_groups=skips_row_groups)
     metadata = table.state.metadata
-    chosen: Chosen | None
+    chosen: SnapshotChoice | None
     if parsed.is_incremental:
         if (snapshot_id, as_of_ms) != (None, None):
             raise InvalidInput(f"table {metadata.location}: an incremental read takes no snapshot or time beside it")
@@ -107,7 +110,7 @@ def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -
 
 
 def _plan(
-    table: LoadedTable, chosen: Chosen, *, where: Expression, cache: FrameCache | None, options: FrameOptions
+    table: LoadedTable, chosen: SnapshotChoice, *, where: Expression, cache: FrameCache | None, options: FrameOptions
 ) -> ScanPlan:
     metadata = table.state.metadata
     return plan_files(
@@ -133,11 +136,17 @@ def planned_frame(
     choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=planned_with_nan(plan, schema))
     unsure = planned_unsure(plan)
     routes = route(spark, plan, files, projection=projection, columns=choice, unsure=unsure, engine=options.engine)
-    mixed = not routes.is_plain and routes.is_compiled
-    scan = CompiledScan(
-        spark=spark, files=files, projection=projection, choice=choice, where=plan.filter, names_files=mixed
+    mixed = not routes.is_plain and routes.is_native
+    scan = NativeScan(
+        spark=spark,
+        files=files,
+        projection=projection,
+        choice=choice,
+        where=plan.filter,
+        names_files=mixed,
+        skips_row_groups=options.skips_row_groups,
     )
-    frames = _compiled(scan, routes)
+    frames = _native(scan, routes)
     if routes.by_arrow:
         splits = SplitOptions.of(table.state.metadata.properties, target_size_bytes=options.split_size_bytes)
         found = arrow_frame(spark, routes.by_arrow, files, projection, splits=splits)
@@ -147,12 +156,15 @@ def planned_frame(
     return frame.drop(FILE_NAME) if mixed else frame, routes
 
 
-def _compiled(scan: CompiledScan, routes: Routes) -> list[Any]:
+def _native(scan: NativeScan, routes: Routes) -> list[Any]:
     """The frames of the groups that Spark's reader can read; a group whose deletes are too large goes to Arrow."""
     frames = []
     if routes.plain:
         frames.append(scan.plain(routes.plain))
-    for tasks, make in ((routes.with_positions, scan.with_positions), (routes.with_keys, scan.with_keys)):
+    for tasks, make in (
+        (routes.with_position_deletes, scan.with_position_deletes),
+        (routes.with_equality_deletes, scan.with_equality_deletes),
+    ):
         found = make(tasks) if tasks else None
         if found is not None:
             frames.append(found)

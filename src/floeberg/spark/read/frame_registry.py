@@ -12,7 +12,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import Expression
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.routes import Routes
 from floeberg.spec.schemas.schema import Schema
@@ -23,7 +23,7 @@ class FrameScan:
     """The scan behind a DataFrame. `chosen` is None for an incremental read."""
 
     table: LoadedTable
-    chosen: Chosen | None
+    chosen: SnapshotChoice | None
     where: Expression
     plan: ScanPlan
     routes: Routes

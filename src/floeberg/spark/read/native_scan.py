@@ -10,8 +10,8 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.deletes.equality import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.deletes.positions import PLACE, DeletedPositions, deleted_positions
-from floeberg.spark.read.parquet.columns import OWN_PREFIX, CompiledColumn, read_schema
-from floeberg.spark.read.parquet.early_conditions import first_conditions
+from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn, read_schema
+from floeberg.spark.read.parquet.filter_before_deletes import filter_before_deletes
 from floeberg.spark.read.parquet.metadata_columns import (
     COMPUTED,
     facts_of,
@@ -28,7 +28,7 @@ from floeberg.sql.text.lexer import quote_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompiledScan:
+class NativeScan:
     """What is read, and how its columns are asked for."""
 
     spark: Any
@@ -39,6 +39,8 @@ class CompiledScan:
     """What whoever reads the frame also applies to it, bound. Not of files that are to be written anew: all their rows stay."""
     names_files: bool = False
     """Whether the frames have FILE_NAME as their last column."""
+    skips_row_groups: bool = True
+    """Whether Parquet may skip row groups by the filters that Spark pushes down."""
     exact: bool = False
     """Whether timestamps keep their nanoseconds, in the form of `exact_types`."""
 
@@ -46,12 +48,12 @@ class CompiledScan:
         """Files without deletes."""
         return self._frame(tasks, None, None)
 
-    def with_positions(self, tasks: Sequence[PlacedTask]) -> Any | None:
+    def with_position_deletes(self, tasks: Sequence[PlacedTask]) -> Any | None:
         """Files with position deletes; None when these are too many to be sent to the executors."""
         deleted = self._deleted(tasks)
         return None if deleted is None else self._frame(tasks, deleted, None)
 
-    def with_keys(self, tasks: Sequence[PlacedTask]) -> Any | None:
+    def with_equality_deletes(self, tasks: Sequence[PlacedTask]) -> Any | None:
         """Files with equality deletes, and perhaps position deletes."""
         has_positions = any(p.task.deletion_vector is not None or p.task.position_deletes for p in tasks)
         deleted = self._deleted(tasks) if has_positions else None
@@ -82,16 +84,17 @@ class CompiledScan:
             facts_used=deleted is not None and not own,
             row_index=deleted is not None or needs_row_index(own),
             file_name=self.names_files,
+            skips_row_groups=self.skips_row_groups,
         )
         if deleted is not None:
-            if (first := first_conditions(self.where, columns)) is not None:
+            if (first := filter_before_deletes(self.where, columns)) is not None:
                 frame = frame.where(first)
             frame = frame.where(deleted.is_live())
         for join in equality.joins if equality is not None else ():
             frame = without_deleted(self.spark, frame, join, self.files, columns)
         return self._projected(frame, columns)
 
-    def _columns(self, equality: EqualityPlan | None) -> dict[int, CompiledColumn]:
+    def _columns(self, equality: EqualityPlan | None) -> dict[int, NativeColumn]:
         """The columns to read: those asked for, and the keys of deletes; at least one, because Spark reads no empty
         schema."""
         fields = [field for field in self.projection.fields if field.field_id not in COMPUTED]
@@ -106,7 +109,7 @@ class CompiledScan:
             found.setdefault(first.field.field_id, first)
         return found
 
-    def _projected(self, frame: Any, columns: Mapping[int, CompiledColumn]) -> Any:
+    def _projected(self, frame: Any, columns: Mapping[int, NativeColumn]) -> Any:
         """The frame with the columns as users see them: those that are more than a name are made first, and what is left is
         one list of names, which costs Spark's gateway one call."""
         texts: list[str] = []

@@ -32,7 +32,7 @@ def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> An
     """`frame.where(condition)`, by the original method `where`, with files left out where the frame is a table's own and
     the condition can be read; the result is again a frame that can be filtered so."""
     scan = scan_of(frame)
-    if scan is not None and scan.routes.is_compiled:
+    if scan is not None and scan.routes.is_native:
         ensure_field_ids(frame.sparkSession)
     result = where(frame, condition)
     narrow = None if scan is None else narrowed(frame, scan, condition)
@@ -56,7 +56,7 @@ def _condition(scan: FrameScan, names: list[str]) -> Any:
 def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, list[str]] | None:
     """The scan with the files that may hold rows for which the condition holds, and the names, as Spark has them, of those
     that Spark's own reader reads; None when nothing is gained."""
-    if not scan.routes.is_compiled or scan.chosen is None:
+    if not scan.routes.is_native or scan.chosen is None:
         return None
     spark = frame.sparkSession
     columns = [field.name for field, _ in walk_fields(scan.chosen.schema.fields)]
@@ -83,7 +83,7 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
     routes = _kept(scan.routes, _paths(plan))
     if routes.files >= scan.routes.files or routes.files > MAX_NAMES:
         return None
-    kept = {placed.location for placed in routes.compiled}
+    kept = {placed.location for placed in routes.native}
     names = {text.rpartition("/")[2] for text in frame.inputFiles() if given_location(text) in kept}
     return replace(scan, plan=plan, routes=routes, where=and_(scan.where, found)), sorted(names)
 
@@ -97,8 +97,8 @@ def _kept(routes: Routes, paths: set[str]) -> Routes:
     return replace(
         routes,
         plain=some(routes.plain),
-        with_positions=some(routes.with_positions),
-        with_keys=some(routes.with_keys),
+        with_position_deletes=some(routes.with_position_deletes),
+        with_equality_deletes=some(routes.with_equality_deletes),
     )
 
 

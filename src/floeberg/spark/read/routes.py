@@ -12,7 +12,7 @@ from floeberg.arrow.formats.file_schema import file_fields
 from floeberg.arrow.formats.read_parquet import open_parquet
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.deletes.equality import can_join
-from floeberg.spark.read.parquet.columns import CompiledColumn, compiled_column
+from floeberg.spark.read.parquet.columns import NativeColumn, native_column
 from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids, wrapped_ids
 from floeberg.spark.read.parquet.metadata_columns import COMPUTED, LINEAGE
 from floeberg.spark.read.parquet.partition_columns import partition_sources
@@ -37,30 +37,30 @@ class Routes:
     """The tasks of a plan by the way they are read."""
 
     plain: list[PlacedTask] = field(default_factory=list)
-    with_positions: list[PlacedTask] = field(default_factory=list)
-    with_keys: list[PlacedTask] = field(default_factory=list)
+    with_position_deletes: list[PlacedTask] = field(default_factory=list)
+    with_equality_deletes: list[PlacedTask] = field(default_factory=list)
     by_arrow: list[FileScanTask] = field(default_factory=list)
     reasons: dict[str, int] = field(default_factory=dict)
     """Why files are read by the Arrow engine, with their number."""
 
     @property
-    def compiled(self) -> list[PlacedTask]:
+    def native(self) -> list[PlacedTask]:
         """What is read by Spark's own reader."""
-        return [*self.plain, *self.with_positions, *self.with_keys]
+        return [*self.plain, *self.with_position_deletes, *self.with_equality_deletes]
 
     @property
     def files(self) -> int:
-        return len(self.plain) + len(self.with_positions) + len(self.with_keys) + len(self.by_arrow)
+        return len(self.plain) + len(self.with_position_deletes) + len(self.with_equality_deletes) + len(self.by_arrow)
 
     @property
-    def is_compiled(self) -> bool:
+    def is_native(self) -> bool:
         """Whether some of it is read by Spark's own reader."""
-        return bool(self.plain or self.with_positions or self.with_keys)
+        return bool(self.plain or self.with_position_deletes or self.with_equality_deletes)
 
     @property
     def is_plain(self) -> bool:
         """Whether all of it is one scan of Spark's own reader without deletes."""
-        return bool(self.plain) and not (self.with_positions or self.with_keys or self.by_arrow)
+        return bool(self.plain) and not (self.with_position_deletes or self.with_equality_deletes or self.by_arrow)
 
     def arrow(self, task: FileScanTask, reason: str) -> None:
         self.by_arrow.append(task)
@@ -80,13 +80,13 @@ class ColumnChoice:
         self._schema = schema
         self._not_pushed = with_nan | wrapped_ids(metadata, spark) | LINEAGE
 
-    def column(self, column: NestedField) -> CompiledColumn | None:
+    def column(self, column: NestedField) -> NativeColumn | None:
         """How Spark is asked for a column; None where only the Arrow engine can read it."""
         trusted = self._unsafe is not None and column.field_id not in self._unsafe
         own_name = trusted and not {column.field_id} & (self._twice | self._not_pushed)
         if column.type.is_nested and not (own_name and self._is_never_renamed(column)):
             return None
-        return compiled_column(column, own_name=own_name, changed=self._changed)
+        return native_column(column, own_name=own_name, changed=self._changed)
 
     def _is_never_renamed(self, column: NestedField) -> bool:
         return all(field.field_id not in self._renamed for field, _ in walk_fields([column]))
@@ -126,11 +126,11 @@ def route(
         elif keeps_deleted:
             routes.arrow(task, "deleted rows are asked for")
         elif not task.equality_deletes:
-            routes.with_positions.append(placed)
+            routes.with_position_deletes.append(placed)
         elif can_join(task, files.schema) and all(
             columns.column(files.schema.by_id[i]) for d in task.equality_deletes for i in d.file.equality_ids or ()
         ):
-            routes.with_keys.append(placed)
+            routes.with_equality_deletes.append(placed)
         else:
             routes.arrow(task, "equality deletes by such columns")
     return routes

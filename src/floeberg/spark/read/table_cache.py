@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from floeberg.catalogs.base import LoadedTable
-from floeberg.spark.host.session import AttachedSession, CachedTable, CacheKey, Selection
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import CachedTable, CacheKey, Selection
 from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Equality deletes on the compiled scan: one join for each set of equality ids.
+"""Equality deletes on the native scan: one join for each set of equality ids.
 
 https://iceberg.apache.org/spec/#equality-delete-files. The delete rows are reduced to keys and scope with the highest
 sequence number; a row is gone when its file is older. Scope is the partition of the delete file, or everything when its
@@ -18,7 +18,7 @@ from pyspark.sql import types as st
 from floeberg.scan.tasks import DeleteFile, FileScanTask
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.deletes.keys import SCOPE, SEQUENCE_NUMBER, DeleteKeys
-from floeberg.spark.read.parquet.columns import OWN_PREFIX, CompiledColumn
+from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn
 from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.workers.scan import TableFiles
 from floeberg.spec.partitions.specs import PartitionSpec
@@ -134,7 +134,7 @@ def plan_equality(tasks: Sequence[FileScanTask], schema: Schema, specs: Mapping[
 
 
 def without_deleted(
-    spark: Any, frame: Any, join: EqualityJoin, files: TableFiles, columns: Mapping[int, CompiledColumn]
+    spark: Any, frame: Any, join: EqualityJoin, files: TableFiles, columns: Mapping[int, NativeColumn]
 ) -> Any:
     """The frame, which has the key columns and the facts, without the rows that a join finds deleted."""
     names = [f"{OWN_PREFIX}delete_{field.field_id}" for field in join.keys]

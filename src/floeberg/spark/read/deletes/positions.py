@@ -1,4 +1,4 @@
-"""Position deletes and deletion vectors on the compiled scan: bitmaps of 64-bit words, into which each row looks.
+"""Position deletes and deletion vectors on the native scan: bitmaps of 64-bit words, into which each row looks.
 
 https://iceberg.apache.org/spec/#position-delete-files, https://iceberg.apache.org/spec/#deletion-vectors
 """

@@ -60,7 +60,7 @@ _MADE: Final = frozenset({UuidType, TimestampNsType, TimestamptzNsType})
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledColumn:
+class NativeColumn:
     """A column of the frame: `read` is what Parquet is asked for (None for a column that no file holds)."""
 
     field: NestedField
@@ -101,11 +101,11 @@ def own_column(name: str) -> Any:
     return F.col(quote_name(name))
 
 
-def compiled_column(field: NestedField, *, own_name: bool, changed: frozenset[int]) -> CompiledColumn | None:
+def native_column(field: NestedField, *, own_name: bool, changed: frozenset[int]) -> NativeColumn | None:
     """How Parquet is asked for a top-level column, under its own name or a unique one; None where only the Arrow engine
     can read it. `changed` are the fields that had another type once, or may have had."""
     if isinstance(field.type, UnknownType):
-        return CompiledColumn(field, None)
+        return NativeColumn(field, None)
     kind = _read_type(field, changed)
     if kind is None:
         return None
@@ -116,7 +116,7 @@ def compiled_column(field: NestedField, *, own_name: bool, changed: frozenset[in
             return None
         metadata[EXISTS_DEFAULT] = text
     name = field.name if own_name else f"{OWN_PREFIX}{field.field_id}"
-    return CompiledColumn(field, st.StructField(name, kind, True, metadata))
+    return NativeColumn(field, st.StructField(name, kind, True, metadata))
 
 
 def _read_type(field: NestedField, changed: frozenset[int]) -> st.DataType | None:
@@ -193,6 +193,6 @@ def _microseconds(column: Any) -> Any:
     return F.call_function("div", column, F.lit(1000)) - F.when(is_inside, F.lit(1)).otherwise(F.lit(0))
 
 
-def read_schema(columns: Sequence[CompiledColumn]) -> st.StructType:
+def read_schema(columns: Sequence[NativeColumn]) -> st.StructType:
     """The schema that Parquet is read with."""
     return st.StructType([column.read for column in columns if column.read is not None])
