@@ -23,9 +23,10 @@ ALLOWED = {
     "found by name": {"open_hdfs_store", "open_object_store"},
     "for REST catalogs": {
         "parse_json", "write_json", "for_others",
-        "requirements_for", "parse_update", "updates_to_json", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
+        "parse_update", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
         "UntrustedImplementation",
     },
+
     "for the procedures that import and rewrite files": {
         "DeleteFiles", "describe_file", "write_manifest_frame", "stored_partition_type", "FileAlreadyExists",
     },
