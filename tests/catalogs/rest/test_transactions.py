@@ -13,8 +13,9 @@ from floeberg.api.table import Table
 from floeberg.catalogs.base import TableSwap
 from floeberg.errors import CommitConflict, CommitUnknown, InvalidInput, UnsupportedFeature, WriteRefused
 from floeberg.spec.changes.table_builder import apply_updates
-from floeberg.spec.changes.updates import SetProperties, set_branch_snapshot
+from floeberg.spec.changes.updates import SetProperties
 from floeberg.spec.snapshots.snapshot import Snapshot
+from strategies.metadata import set_branch_snapshot
 
 COMMIT = "POST /v1/transactions/commit"
 
