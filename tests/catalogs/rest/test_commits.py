@@ -131,7 +131,7 @@ def test_a_conflict_is_replayed_on_what_came_first(
 def test_a_real_conflict_is_found_by_the_requirements(server: ScriptedServer, open_table: Open) -> None:
     mine, theirs = open_table(), open_table()
     theirs.append(rows(9))
-    mine.commit()  # the state is old: the server tells
+    mine._commit()  # the state is old: the server tells
     mine.append(rows(3))
     assert ids(mine) == [1, 2, 3, 9]
 
