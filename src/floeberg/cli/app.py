@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explain": "Show which manifests and files a condition leaves out, at each level, and which part of it does so.",
     "metadata": "Print the table's metadata as indented JSON.",
     "check": "Check that a table is whole.",
+    "ui": "Open a page to look into tables, in the browser.",
     "serve": "Serve a catalog to other engines by the Iceberg REST protocol, with a page to look into its tables.",
 }
 """What each command does; the module of its name holds a function of its name."""
