@@ -93,6 +93,7 @@ def test_the_java_runtime_creates_writes_evolves_branches_deletes_and_travels(
 def test_the_java_runtime_shows_our_reasons(
     runtime: JavaRuntime, served: tuple[fb.Catalog, str, str], tmp_path: Path
 ) -> None:
+    _, _, lake = served
     answers = runtime.ask(
         [
             f"CREATE NAMESPACE {lake}.db",
