@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from lakes.cdc_batches import event_table, sorted_events, write_batch
+
 from floeberg.catalogs.base import LoadedTable
 from floeberg.change_events.delta_commit import delta_layout, delta_operations, plan_reach
 from floeberg.change_events.delta_writer import DeltaWriter
@@ -13,6 +13,7 @@ from floeberg.commit.operation import Target
 from floeberg.errors import InvalidInput, UnsupportedFeature, ValidationConflict
 from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, ManifestContent
 from floeberg.testing.table_builder import TableBuilder
+from lakes.cdc_batches import event_table, sorted_events, write_batch
 
 
 def _equality(builder: TableBuilder) -> list[DataFile]:

@@ -3,9 +3,10 @@
 import random
 
 import pytest
-from lakes.cdc_batches import write_batch
+
 from floeberg.spec.snapshots.manifest_entry import FileContent, ManifestContent
 from floeberg.testing.table_builder import TableBuilder
+from lakes.cdc_batches import write_batch
 from models.cdc_model import COLUMNS, LastState
 
 SEQUENCES = 1_000

@@ -4,13 +4,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from lakes.cdc_batches import event_table, sorted_events, write_batch
+
 from floeberg.change_events.events import CODES, EVENT, EventKind
 from floeberg.change_events.sequences import BadEvent, EventRules, key_changes, screened
 from floeberg.errors import InvalidInput
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import INT, LONG, STRING, NestedField
 from floeberg.testing.table_builder import TableBuilder
+from lakes.cdc_batches import event_table, sorted_events, write_batch
 
 SCHEMA = Schema(NestedField(1, "id", LONG), NestedField(2, "p", INT), NestedField(3, "v", STRING))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
+from floeberg.catalogs.base import LoadedTable
 from floeberg.change_events.delete_reach import AddGlobalSpec, DeleteReach, RequireReach, delete_reach, live_spec_ids
 from floeberg.change_events.delta_writer import DeltaLayout, WrittenDelta
 from floeberg.change_events.sequences import EventCounts
-from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.row_delta import RowDelta
 from floeberg.commit.workspace import Workspace
