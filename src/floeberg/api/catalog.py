@@ -1,4 +1,4 @@
-"""Catalogs as users hold them."""
+"""Catalogs, as the public API has them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Catalog(CatalogViews):
         return self._overrides
 
     def close(self) -> None:
-        """Lets go of connections."""
+        """Closes connections."""
         self._backend.close()
 
     def list_tables(self, namespace: str | Sequence[str]) -> list[Identifier]:
@@ -167,8 +167,8 @@ class Catalog(CatalogViews):
         format_version: int | None = None,
         location: str | None = None,
     ) -> StagedTable:
-        """A table to be, for which data is written first and published with it in one commit (CTAS, RTAS). Nothing is in the
-        catalog before that. Raises what `create_table` and `replace_table` raise, as far as it is known now."""
+        """A table that does not exist yet: its rows are written first and published with it in one commit (CTAS, RTAS). The
+        catalog does not show it before. Raises what `create_table` and `replace_table` raise, as far as it is known now."""
         identifier = self.identifier(name)
         if mode not in ("create", "replace", "create-or-replace"):
             raise InvalidInput(f"table {identifier}: mode must be create, replace or create-or-replace, not {mode!r}")
@@ -212,7 +212,7 @@ class Catalog(CatalogViews):
         self._backend.rename_table(self.identifier(name), self.identifier(to))
 
     def drop_table(self, name: Name, *, purge: bool = False, if_exists: bool = False) -> None:
-        """Takes a table out of the catalog; with `purge`, deletes its files too (unless its gc.enabled forbids it). Raises
+        """Removes a table from the catalog; with `purge`, deletes its files too (unless its gc.enabled forbids it). Raises
         TableNotFound unless `if_exists`."""
         identifier = self.identifier(name)
         try:

@@ -1,4 +1,4 @@
-"""Rows of (name → metadata file): what a catalog of pointers keeps, wherever it keeps it."""
+"""Rows of (name → metadata file), wherever a catalog stores them."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class RowPointer:
                         table=self.identifier,
                         location=location,
                     ) from missing
-                before = location  # perhaps cleaned up after a newer commit: look again
+                before = location  # perhaps removed after a newer commit: look again
                 continue
             if self._known is not None:
                 check_same_table(self.identifier, self._known, metadata)
@@ -153,7 +153,7 @@ class RowPointer:
         return self._is_behind(found, new, expected=expected, location=location)
 
     def _is_behind(self, found: str, new: TableMetadata, *, expected: str | None, location: str) -> bool | None:
-        """Whether the table that is there was built on our file; None when its log does not reach that far back."""
+        """Whether the current table was built on our file; None when its log does not reach that far back."""
         metadata = read_metadata(self.store_for(found), found)
         if expected is None:
             return not is_other_table(new, metadata)
@@ -163,7 +163,7 @@ class RowPointer:
         return False if expected in files else None
 
     def write_file(self, metadata: TableMetadata, *, base_location: str | None) -> str:
-        """Writes a metadata file under a name of its own. What was written half is removed."""
+        """Writes a metadata file under a unique name. A half-written file is removed."""
         number = 0 if base_location is None else number_of(base_location) + 1
         location = f"{metadata_folder(metadata)}/{number:05d}-{self.effects.ids.uuid()}{metadata_suffix(metadata)}"
         try:
