@@ -46,7 +46,7 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
     adds catalogs. Raises InvalidInput, also for a name that another catalog has in this session, and UnsupportedFeature for a
     kind of catalog that comes later.
     """
-    state = _spark_module("floeberg.spark.host.session_state")
+    state = spark_module("floeberg.spark.host.session_state")
     given = {}
     for one in catalogs:
         if not isinstance(one, AttachableCatalog):
@@ -54,31 +54,29 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
         given[one.name] = state.AttachedCatalog(
             one._backend, one.table_defaults, one.table_overrides, one.default_namespace
         )
-    _spark_module("floeberg.spark.entry.attach").attach(spark, given, effects=effects or system_effects())
+    spark_module("floeberg.spark.entry.attach").attach(spark, given, effects=effects or system_effects())
 
 
 def detach(spark: SparkSession) -> None:
     """Gives a session back to Spark as it was; a session that is not attached stays as it is."""
-    _spark_module("floeberg.spark.entry.attach").detach(spark)
+    spark_module("floeberg.spark.entry.attach").detach(spark)
 
 
 def explain(frame: DataFrame) -> str:
     """What the scans behind a DataFrame read: files planned of files there, and why the others were left out."""
-    found: str = _spark_module("floeberg.spark.query.explain").explain(frame)
+    found: str = spark_module("floeberg.spark.query.explain").explain(frame)
     return found
 
 
 def to_spark(spark: SparkSession, table: LoadedTable, **asked: Any) -> DataFrame:
     """A table's rows as a DataFrame, for `Table.to_spark`."""
-    frame: DataFrame = _spark_module("floeberg.spark.entry.to_spark").to_spark(spark, table, **asked)
+    frame: DataFrame = spark_module("floeberg.spark.entry.to_spark").to_spark(spark, table, **asked)
     return frame
 
 
 def rewrite_on_spark(spark: SparkSession, table: LoadedTable, request: RewriteRequest, **told: Any) -> Rewritten:
     """Rewrites a table's data files by Spark jobs, for `Table.maintenance`."""
-    done: Rewritten = _spark_module("floeberg.spark.procedures.rewrites").rewrite_on_spark(
-        spark, table, request, **told
-    )
+    done: Rewritten = spark_module("floeberg.spark.procedures.rewrites").rewrite_on_spark(spark, table, request, **told)
     return done
 
 
@@ -86,7 +84,7 @@ def convert_on_spark(
     spark: SparkSession, table: LoadedTable, request: DeleteRewriteRequest, **told: Any
 ) -> RewrittenDeletes:
     """Converts a table's equality deletes with a Spark job, for `Table.maintenance`."""
-    module = _spark_module("floeberg.spark.procedures.rewrites")
+    module = spark_module("floeberg.spark.procedures.rewrites")
     done: RewrittenDeletes = module.convert_on_spark(spark, table, request, **told)
     return done
 
@@ -100,7 +98,8 @@ def _check_pyspark() -> None:
         )
 
 
-def _spark_module(name: str) -> Any:
+def spark_module(name: str) -> Any:
+    """A module of the Spark engine. Raises UnsupportedFeature where PySpark is missing or too old."""
     try:
         _check_pyspark()
         return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""Scans as users hold them: what to read is said at once, files are read when rows are asked for."""
+"""Scans: defined at once, read when rows are requested."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class ScanSource:
 
 
 class RowStream:
-    """Rows in the forms that users ask for, all made of one stream of batches."""
+    """Rows in several forms, all made from one stream of batches."""
 
     def to_batches(self) -> pa.RecordBatchReader:
         """The rows as a stream, in bounded memory."""
@@ -122,7 +122,7 @@ class RowStream:
         return self.to_arrow().to_pandas(**options)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows for whoever takes an Arrow stream: DuckDB, polars, DataFusion, pyarrow."""
+        """The rows as an Arrow stream, for DuckDB, polars, DataFusion, pyarrow and so on."""
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def count(self) -> int:
@@ -131,7 +131,7 @@ class RowStream:
 
 
 class Scan(RowStream):
-    """Rows of one snapshot. Nothing is read before a result is asked for."""
+    """Rows of one snapshot. Nothing is read before a result is requested."""
 
     def __init__(
         self,

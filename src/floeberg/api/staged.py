@@ -1,4 +1,4 @@
-"""Tables whose data is written before they are there (CTAS, RTAS): one commit publishes both, or nothing."""
+"""Tables whose data is written before they exist (CTAS, RTAS): one commit publishes both, or nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.schema import Schema
 
 _NOTHING_DONE: Final = (AlreadyExists, NotFound, InvalidInput, FormatError)
-"""Errors that a commit raises before it swaps anything, or when another was quicker."""
+"""Errors that a commit raises before it swaps anything, or when another commit came first."""
 
 
 class StagedTable:

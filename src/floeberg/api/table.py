@@ -1,4 +1,4 @@
-"""Tables as users hold them."""
+"""Tables, as the public API has them."""
 
 from __future__ import annotations
 
@@ -150,8 +150,8 @@ class Table(RowWrites):
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
     ) -> AppendScan:
-        """The rows that appends added after a snapshot (None: ever) up to another (None: now); snapshots that did other
-        things are passed over, and so are later deletes."""
+        """The rows that appends added after a snapshot (None: ever) up to another (None: now); snapshots of other operations
+        are skipped, and later deletes are not applied."""
         return AppendScan(
             self._source,
             from_snapshot_id=from_snapshot_id,
@@ -175,8 +175,8 @@ class Table(RowWrites):
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
     ) -> ChangeScan:
-        """The rows that came and went after a snapshot (None: from the beginning) up to another (None: now), whatever way
-        they were changed. Rows that a rewrite only carried over are left out."""
+        """The rows that were inserted and deleted after a snapshot (None: from the beginning) up to another (None: now), by
+        any operation. Rows that a rewrite only copied are left out."""
         return ChangeScan(
             self._source,
             from_snapshot_id=from_snapshot_id,
@@ -219,7 +219,7 @@ class Table(RowWrites):
         return ScanSource(self._pointer, self.metadata, self._caches)
 
     def refresh(self) -> Table:
-        """Sees what was committed meanwhile. Raises TableNotFound when the table is gone or another took its name."""
+        """Loads the newest state of the table. Raises TableNotFound when the table no longer exists or another has its name."""
         self._state = self._pointer.refresh()
         return self
 

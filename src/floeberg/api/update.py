@@ -68,7 +68,7 @@ class _Update:
 
 
 class UpdateSchema(_Update):
-    """Evolves the schema. Every refusal comes at once, where the change is asked for."""
+    """Evolves the schema. A change that is not allowed raises at once."""
 
     def __init__(
         self, committer: Committer, *, case_sensitive: bool = True, allow_incompatible_changes: bool = False

@@ -86,7 +86,7 @@ def _delete(table: LoadedTable, doomed: list[str]) -> None:
 
 
 def delete_empty_folders(store: Store, root: str, deleted: Iterable[str]) -> None:
-    """Where a store has folders of their own, they go with their last file."""
+    """Deletes folders without files, in stores that have folders."""
     root = root.rstrip("/")
     folders = {root, f"{root}/data", f"{root}/metadata"}
     for location in deleted:

@@ -12,7 +12,7 @@ from floeberg.storage.registry import Stores
 
 
 class UnpublishedPointer:
-    """A table to be. Data files can be written for it; a commit publishes it with them, or nothing."""
+    """A table that does not exist yet. Data files can be written for it; a commit publishes it with them, or nothing."""
 
     def __init__(self, catalog: CatalogBackend, identifier: Identifier) -> None:
         self._catalog = catalog

@@ -57,6 +57,10 @@ class Config:
             properties={key: value for key, value in options.items() if key not in _OWN_KEYS},
         )
 
+    def warehouse(self, name: str) -> str | None:
+        """The warehouse of a configured catalog."""
+        return _text(self.catalogs.get(name, {}).get("warehouse"))
+
     def default_name(self) -> str:
         """The default catalog, or the only one. Raises InvalidInput when it is not clear which."""
         if self.default is not None:

@@ -1,4 +1,4 @@
-"""Committing: operations replayed on the newest state until the swap succeeds, then tidied up after."""
+"""Commits operations: replays them on the newest metadata until the swap succeeds, then cleans up."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def commit_operations(
     engine_summary: Mapping[str, str] | None = None,
     once: AppTransaction | None = None,
 ) -> Committed:
-    """Puts any number of operations into one commit: all of them or none. With `once`, a commit that its branch holds
-    already is skipped, whole, and one without operations still records its version, by an empty snapshot.
+    """Commits any number of operations at once: all of them or none. With `once`, a commit that its branch already holds is
+    skipped as a whole, and one without operations still records its version, by an empty snapshot.
 
-    Raises CommitConflict when others always came first, ValidationConflict when what came first contradicts an operation,
-    CommitUnknown when it is not known whether the commit took effect. Manifests and lists written for attempts that were
-    proved rejected are removed; after CommitUnknown nothing is.
+    Raises CommitConflict when every attempt lost to another commit, ValidationConflict when a concurrent commit conflicts
+    with an operation, CommitUnknown when it is not known whether the commit took effect. Manifests and manifest lists of
+    attempts that were provably rejected are removed; after CommitUnknown nothing is.
     """
     workspace = Workspace(pointer, engine_summary=engine_summary)
     made: tuple[Snapshot, ...] = ()
@@ -71,7 +71,7 @@ def commit_operations(
     try:
         state = commit_with_retries(pointer, base, replay)
     except FloebergError as error:
-        # An error before the swap leaves nothing visible: earlier attempts were proved rejected.
+        # An error before the swap leaves nothing visible: earlier attempts were provably rejected.
         if error.cleanup_safe or not swapping:
             workspace.clean_up(keep=None)
         raise
@@ -101,8 +101,8 @@ def _warn(pointer: TablePointer, once: AppTransaction, found: TransactionRecord)
 
 @contextmanager
 def staged(pointer: TablePointer, base: TableState, operations: Sequence[Operation]) -> Iterator[TableMetadata]:
-    """The table as it would be after operations, snapshots and their manifests included, for as long as the block lasts:
-    the next change of a transaction is planned on it. Nothing of it becomes visible, and all of it is removed."""
+    """The metadata after operations that are not committed, with their snapshots and manifests, for the duration of the
+    block: the next change of a transaction is planned on it. It never becomes visible, and its files are removed."""
     workspace = Workspace(pointer)
     try:
         yield _replay(base, operations, workspace)[0]
@@ -113,8 +113,8 @@ def staged(pointer: TablePointer, base: TableState, operations: Sequence[Operati
 def _replay(
     state: TableState, operations: Sequence[Operation], workspace: Workspace, *, once: AppTransaction | None = None
 ) -> tuple[TableMetadata, tuple[MetadataUpdate, ...]]:
-    """The operations one after the other, each on what the ones before it made; and all their updates as one step, so
-    that no state in between enters the table's history."""
+    """Applies the operations one after the other, each to the result of the ones before it. All their updates are then
+    applied as one step, so that no intermediate state enters the table's history."""
     steps: list[list[MetadataUpdate]] = []
     metadata = state.metadata
     now_ms = workspace.now_ms()
@@ -159,9 +159,9 @@ def _attempt(base: TableState, metadata: TableMetadata, updates: Sequence[Metada
     lists = {snapshot.manifest_list for snapshot in made}
 
     def landed_in(state: TableState) -> bool:
-        """Whether the table holds the snapshots of this attempt. The manifest list's name, which carries a uuid, tells
-        ours from another's that drew the same snapshot id. A change without a snapshot is there when its updates change
-        nothing any more: a catalog that writes metadata itself writes them in its own way."""
+        """Whether the table holds the snapshots of this attempt. The manifest list's name has a uuid, so another commit with
+        an equal snapshot id is not mistaken for ours. A change without a snapshot has landed when its updates no longer
+        change anything: a catalog that writes metadata itself writes it in its own way."""
         if not made:
             return state.metadata_location != base.metadata_location and _has(state.metadata, updates)
         found = [state.metadata.find_snapshot(snapshot.snapshot_id) for snapshot in made]

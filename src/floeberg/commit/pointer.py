@@ -48,12 +48,3 @@ class TablePointer(Protocol):
         that cannot be told. A catalog looks for its own attempt before it concludes either.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class TableSwap:
-    """One table's part of a commit over several: what its metadata shall be, if `base` still is its state."""
-
-    pointer: TablePointer
-    base: TableState
-    new: TableMetadata

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from floeberg.commit.delete_file_checks import no_second_vector
 from floeberg.commit.filtering import FilteredManifests, Removal, filter_manifests
-from floeberg.commit.manifests import distinct_files, joined_manifest, manifests_of_added
+from floeberg.commit.manifests import distinct_files, manifests_of_added, merged_manifest
 from floeberg.commit.merging import MergePolicy, merge_manifests
 from floeberg.commit.operation import Target
 from floeberg.commit.snapshot_writer import write_snapshot
@@ -24,14 +24,14 @@ from floeberg.spec.snapshots.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotChange:
-    """What a new snapshot adds to its parent and takes from it."""
+    """What a new snapshot adds to its parent and removes from it."""
 
     operation: str
     added: Sequence[DataFile] = ()
     added_data_sequence_number: int | None = None
     """The data sequence number of added data files that replace others, so that later deletes still apply to them."""
     added_deletes_sequence_number: int | None = None
-    """Likewise delete files, so that they apply to no newer data."""
+    """The same for added delete files, so that they do not apply to newer data."""
     removed_data: Removal = Removal()
     removed_deletes: Removal = Removal()
     merge: bool = True
@@ -82,7 +82,7 @@ def snapshot_updates(base: TableMetadata, snapshot: Snapshot, target: Target) ->
 
 
 def branch_head(base: TableMetadata, branch: str, workspace: Workspace, *, begins: bool = False) -> Snapshot | None:
-    """The snapshot that a commit to a branch builds on; with `begins`, a branch may begin where `main` has none either.
+    """The head of the branch that a commit builds on; with `begins`, a branch may be new where `main` has no snapshot either.
     Raises RefNotFound, and InvalidInput for a tag."""
     ref = base.refs.get(branch)
     if ref is None:
@@ -136,7 +136,7 @@ def _merged(
     return merge_manifests(
         manifests,
         MergePolicy.from_properties(base.properties),
-        lambda group: joined_manifest(group, metadata=base, workspace=workspace, snapshot_id=snapshot_id),
+        lambda group: merged_manifest(group, metadata=base, workspace=workspace, snapshot_id=snapshot_id),
     )
 
 

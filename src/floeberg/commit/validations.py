@@ -25,7 +25,7 @@ SHOWN_FILES = 5
 
 
 def no_added_data_files(changes: ConcurrentChanges, test: FileTest, *, what: str) -> None:
-    """No concurrent commit added data that the operation would have had to look at."""
+    """No concurrent commit added data that the operation would have read."""
     added = changes.added(ManifestContent.DATA, (APPEND, OVERWRITE))
     _refuse(changes, added, test, f"added data files that {what} must take into account")
 
@@ -37,14 +37,14 @@ def no_added_delete_files(changes: ConcurrentChanges, test: FileTest, *, what: s
 
 
 def no_removed_data_files(changes: ConcurrentChanges, test: FileTest, *, what: str) -> None:
-    """No concurrent commit removed rows, by whole data files, that the operation looked at."""
+    """No concurrent commit removed data files with rows that the operation read."""
     removed = changes.removed(ManifestContent.DATA, (OVERWRITE, DELETE))
     _refuse(changes, removed, test, f"removed data files that {what} read")
 
 
 def no_rows_deleted(changes: ConcurrentChanges, matcher: FileMatcher, *, what: str) -> None:
-    """No concurrent commit deleted rows that the operation looked at. What position deletes of one data file deleted is
-    judged by that file's metrics: the delete file itself says nothing of its rows."""
+    """No concurrent commit deleted rows that the operation read. The metrics of the data file tell which rows its position
+    deletes may have deleted: the delete file itself does not."""
     for snapshot, entry in changes.added(ManifestContent.DELETES, (OVERWRITE, DELETE)):
         deletes = entry.data_file
         path = single_referenced_path(deletes) if deletes.content is FileContent.POSITION_DELETES else None
@@ -66,8 +66,8 @@ def _may_match(changes: ConcurrentChanges, snapshot: Snapshot, matcher: FileMatc
 
 
 def data_files_exist(changes: ConcurrentChanges, test: FileTest, *, what: str) -> None:
-    """Every data file that the operation refers to is still there. New deletes of a file that is gone would do nothing,
-    and an UPDATE would leave the old row beside the new one."""
+    """Every data file that the operation refers to is still there. New deletes of a removed file would have no effect, and an
+    UPDATE would leave the old row beside the new one."""
     removed = changes.removed(ManifestContent.DATA, (OVERWRITE, REPLACE, DELETE))
     _refuse(changes, removed, test, f"removed data files that {what}")
 
@@ -79,7 +79,7 @@ def no_new_deletes_for(
     ignore_equality_deletes: bool,
     ignore_position_deletes: bool = False,
 ) -> None:
-    """No concurrent commit deleted rows of files that the operation replaces: they would come back to life.
+    """No concurrent commit deleted rows of files that the operation replaces: the rows would reappear.
 
     Equality deletes may be ignored by a rewrite that keeps its starting sequence number, where they still apply
     (`equality_deletes_reach_the_same_rows`), and position deletes by one that carries them over to its new files.

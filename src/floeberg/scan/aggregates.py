@@ -1,8 +1,8 @@
-"""COUNT, MIN and MAX from metadata alone, where they are exact; otherwise nothing is said.
+"""COUNT, MIN and MAX from metadata alone, where they are exact; otherwise no result.
 
-A count of rows is exact when every planned file is wholly within the filter and its deletes are deletion vectors, which
-count what they delete. Counts and bounds of a column are exact only in files without deletes, and bounds only of types
-that writers never cut or round: not text and bytes, which are truncated, and not the timestamps of ORC files, whose
+A count of rows is exact if every row of every planned file matches the filter and its deletes are deletion vectors, which
+have a cardinality. Counts and bounds of a column are exact only in files without deletes, and bounds only of types that
+writers never truncate or round: not strings and binary, which are truncated, and not the timestamps of ORC files, whose
 statistics are in milliseconds. NaN is greater than any other value, and is not in the bounds.
 """
 

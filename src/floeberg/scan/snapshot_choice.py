@@ -24,9 +24,8 @@ def choose_snapshot(
 ) -> SnapshotChoice:
     """The snapshot of an id, a branch or tag, or a time; the current one when nothing is given.
 
-    The past is read with the schema it had: a snapshot by id, by time or by tag with its own. A branch is read with the
-    table's current schema, because it moves with the table. Raises InvalidInput when more than one is given,
-    SnapshotNotFound and RefNotFound.
+    A snapshot by id, time or tag is read with its own schema. A branch is read with the table's current schema. Raises
+    InvalidInput when more than one is given, SnapshotNotFound and RefNotFound.
     """
     given = [
         name for name, value in (("snapshot_id", snapshot_id), ("ref", ref), ("as_of", as_of_ms)) if value is not None

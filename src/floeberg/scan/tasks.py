@@ -1,4 +1,4 @@
-"""What a planned scan is made of: a file, the deletes that apply to it, and the filter that is left to check."""
+"""The tasks of a planned scan: a file, the deletes that apply to it, and the residual filter."""
 
 from __future__ import annotations
 

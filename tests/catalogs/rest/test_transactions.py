@@ -10,11 +10,12 @@ import pytest
 from catalogs.rest.scripted import ScriptedServer, error
 from floeberg.api.catalog import Catalog
 from floeberg.api.table import Table
-from floeberg.commit.pointer import TableSwap
+from floeberg.catalogs.base import TableSwap
 from floeberg.errors import CommitConflict, CommitUnknown, InvalidInput, UnsupportedFeature, WriteRefused
 from floeberg.spec.changes.table_builder import apply_updates
-from floeberg.spec.changes.updates import SetProperties, set_branch_snapshot
+from floeberg.spec.changes.updates import SetProperties
 from floeberg.spec.snapshots.snapshot import Snapshot
+from strategies.metadata import set_branch_snapshot
 
 COMMIT = "POST /v1/transactions/commit"
 
@@ -32,7 +33,8 @@ def swap(table: Table, *, snapshot: bool) -> TableSwap:
         operation="append",
     )
     updates = set_branch_snapshot(made) if snapshot else (SetProperties({"a": "b"}),)
-    return TableSwap(table._pointer, table._state, apply_updates(table.metadata, updates, now_ms=head.timestamp_ms + 1))
+    new = apply_updates(table.metadata, updates, now_ms=head.timestamp_ms + 1)
+    return TableSwap(table._pointer.key, table._state, new)
 
 
 @pytest.fixture

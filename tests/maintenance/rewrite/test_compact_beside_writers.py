@@ -30,7 +30,7 @@ def table(version: int, properties: dict[str, str] = MERGE_ON_READ, **options) -
 def compact_beside(builder: TableBuilder, *others: Callable[[], object], **request) -> Rewritten:
     engine = InterruptedEngine(ArrowEngine(builder.table._pointer), *others)
     options = {"rewrite-all": "true", **request.pop("options", {})}
-    state = builder.table.refresh().state
+    state = builder.table.refresh()._state
     done = rewrite_data_files(builder.table._pointer, state, engine, RewriteRequest(options=options, **request))
     builder.table.refresh()
     return done

@@ -147,7 +147,7 @@ def test_a_conversion_beside_writers_loses_and_revives_nothing(version):
         steps = {
             "append": lambda o=other, b=builder: o.append(b.arrow([(1, 9)])),
             "delete": lambda o=other: o.delete("id = 3"),
-            "equality": lambda o=other, f=later: o.commit(RowDelta(added=[f])),
+            "equality": lambda o=other, f=later: o._commit(RowDelta(added=[f])),
             "compact": lambda o=other: o.maintenance.compact(options={"rewrite-all": "true"}),
             "update": lambda o=other: o.update({"v": "u"}, where="id = 4"),
         }

@@ -6,7 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 import httpx
 
-from floeberg.catalogs.base import CHOSEN_BY_CATALOG, CatalogCapabilities, LoadedTable, LoadedView, unsupported
+from floeberg.catalogs.base import (
+    CHOSEN_BY_CATALOG,
+    CatalogCapabilities,
+    LoadedTable,
+    LoadedView,
+    TableSwap,
+    unsupported,
+)
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.rest import endpoints as e
 from floeberg.catalogs.rest.metrics import MetricsReporter
@@ -16,7 +23,7 @@ from floeberg.catalogs.rest.settings import rest_settings
 from floeberg.catalogs.rest.tables import RestTables
 from floeberg.catalogs.rest.transactions import commit_transaction
 from floeberg.catalogs.rest.views import RestViews
-from floeberg.commit.pointer import TableState, TableSwap
+from floeberg.commit.pointer import TableState
 from floeberg.effects.protocols import Effects
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.view_metadata import ViewMetadata
@@ -51,6 +58,7 @@ class RestCatalog:
             register=self._session.offers(e.REGISTER_TABLE),
             custom_location=True,
             any_name=True,
+            several_tables=self._session.offers(e.COMMIT_TRANSACTION),
             purge=True,
         )
 
@@ -129,7 +137,7 @@ class RestCatalog:
     def swap_tables(self, swaps: Sequence[TableSwap]) -> list[TableState]:
         """Makes the new metadata of several tables current, all of them or none, by one request. Raises CommitConflict,
         CommitUnknown, WriteRefused, UnsupportedFeature."""
-        return commit_transaction(self._session, swaps)
+        return commit_transaction(self._session, self._tables, swaps)
 
     # views
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from floeberg.catalogs.base import TableSwap
 from floeberg.catalogs.rest import endpoints as e
 from floeberg.catalogs.rest.commits import Conflicts, Refuses, TableCommit, send_commit
 from floeberg.catalogs.rest.pointer import RestPointer
 from floeberg.catalogs.rest.session import RestSession
-from floeberg.commit.pointer import TableState, TableSwap
+from floeberg.catalogs.rest.tables import RestTables
+from floeberg.commit.pointer import TableState
 from floeberg.errors import CommitConflict, CommitUnknown, FloebergError, InvalidInput, NotFound, WriteRefused
 
 
@@ -18,18 +20,18 @@ class _Part:
     """One table of the commit."""
 
     pointer: RestPointer
-    base: TableState
+    base: TableState | None
     commit: TableCommit
 
     def is_done(self, state: TableState) -> bool:
-        return self.commit.is_done_in(state, self.base.metadata_location)
+        return self.commit.is_done_in(state, None if self.base is None else self.base.metadata_location)
 
 
-def commit_transaction(session: RestSession, swaps: Sequence[TableSwap]) -> list[TableState]:
+def commit_transaction(session: RestSession, tables: RestTables, swaps: Sequence[TableSwap]) -> list[TableState]:
     """The states of the tables after a commit over all of them. Raises CommitConflict, CommitUnknown, WriteRefused, and
     UnsupportedFeature when the server does not offer it."""
     session.require(e.COMMIT_TRANSACTION, "commit to several tables at once")
-    parts = [_part(swap) for swap in swaps]
+    parts = [_part(tables.pointer(swap.identifier), swap) for swap in swaps]
     names = ", ".join(part.pointer.identifier for part in parts)
     if len({part.commit.identifier for part in parts}) != len(parts):
         raise InvalidInput(f"tables {names}: a commit over several tables names each of them once")
@@ -44,11 +46,10 @@ def commit_transaction(session: RestSession, swaps: Sequence[TableSwap]) -> list
     return _states(parts, subject)
 
 
-def _part(swap: TableSwap) -> _Part:
-    if not isinstance(swap.pointer, RestPointer):
-        raise InvalidInput(f"table {swap.pointer.identifier} is of another catalog; a commit is within one catalog")
-    base = None if swap.base.metadata_location is None else swap.base.metadata
-    return _Part(swap.pointer, swap.base, TableCommit.of(swap.pointer.key, base, swap.new))
+def _part(pointer: RestPointer, swap: TableSwap) -> _Part:
+    is_new = swap.base is None or swap.base.metadata_location is None
+    base = None if swap.base is None or is_new else swap.base.metadata
+    return _Part(pointer, swap.base, TableCommit.of(pointer.key, base, swap.new))
 
 
 def _states(parts: Sequence[_Part], subject: str) -> list[TableState]:

@@ -62,8 +62,8 @@ def selected(session: AttachedSession, resolved: Resolved) -> Selection:
 
 
 def uncache_table(execution: Execution, statement: UncacheTable) -> DataFrame:
-    """Takes what the name means out of the cache; the name of a table alone, all that was cached of it. Raises TableNotFound
-    for a name that is nothing, unless the statement says IF EXISTS."""
+    """Removes what the name means from the cache; for a table's plain name, everything cached of the table. Raises
+    TableNotFound for an unknown name, unless the statement says IF EXISTS."""
     session = execution.session
     identifier = session.table_identifier(statement.table.parts)
     if not table_cache.forget(session, identifier):
@@ -79,7 +79,7 @@ def uncache_table(execution: Execution, statement: UncacheTable) -> DataFrame:
 
 
 def refresh_table(execution: Execution, statement: RefreshTable) -> DataFrame:
-    """Every statement sees the newest snapshot anyway; what is in Spark's cache is read anew."""
+    """Every statement sees the newest snapshot anyway; rows in Spark's cache are read again."""
     session = execution.session
     resolved = execution.resolve(session.table_identifier(statement.table.parts))
     table_cache.refresh(session, resolved.identifier)

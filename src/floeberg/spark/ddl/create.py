@@ -56,7 +56,7 @@ COMMENT: Final = "comment"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTable:
-    """A table that a statement or a writer wants: what, where, and what to do if it is there already."""
+    """A table that a statement or a writer creates: its definition, its name, and what to do if it exists."""
 
     schema: Schema
     partitioning: tuple[PartitionTerm, ...] = ()
@@ -153,7 +153,7 @@ def make_table(
 def _base(
     attached: AttachedCatalog, key: Identifier, definition: TableDefinition, new: NewTable
 ) -> tuple[LoadedTable | None, tuple[Operation, ...]]:
-    """What the commit starts from, and the change of definition that it begins with; None when there is nothing to do."""
+    """The base of the commit, and the change of definition that it begins with; None when there is nothing to do."""
     backend = attached.backend
     if new.replace:
         try:
@@ -187,7 +187,7 @@ def _append(
     *,
     options: Mapping[str, str],
 ) -> list[Operation]:
-    """Writes the rows for the table as it will be."""
+    """Writes the rows for the new definition of the table."""
     table = base
     for operation in first:
         assert isinstance(operation, ReplaceTable)
@@ -202,7 +202,8 @@ def _append(
         raise InvalidInput(f"a table is created with its main branch; create it, then write branch {given.branch!r}")
     schema, table_name = metadata.current_schema, base.state.identifier
     frame = with_wkb(frame, schema, names=[field.name for field in schema.fields], table=table_name)
-    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False))
+    new_ids = {field.field_id for field in schema.fields}
+    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False, new_ids=new_ids))
     files = write_data_files(rows, table, options=given)
     return [Append(files=files, target=Target(summary=given.summary))] if files else []
 
@@ -254,7 +255,7 @@ def _exists(session: AttachedSession, identifier: TableIdentifier) -> bool:
 
 
 def _ensure_session_namespace(session: AttachedSession, identifier: TableIdentifier, key: Identifier) -> None:
-    """The namespaces of the session catalog are Spark's; ours follow."""
+    """Namespaces of the session catalog are Spark's; ours are created to match."""
     backend = session.backend(identifier.catalog)
     if identifier.catalog == SESSION_CATALOG and not backend.namespace_exists(key.namespace):
         try:

@@ -1,4 +1,4 @@
-"""MERGE whose condition and clauses are Columns: they are evaluated where they stand, never turned into text."""
+"""MERGE whose condition and clauses are Columns: they are evaluated as they are, never turned into text."""
 
 from __future__ import annotations
 
@@ -153,8 +153,8 @@ class _ColumnMerge(MergeRun[ColumnClause]):
             ) from error
 
     def _bind(self, columns: Sequence[Column]) -> None:
-        """Over Connect, what Columns of the source's DataFrame stand for goes with the rows: after the source was
-        evaluated the DataFrame that they name is not there any more."""
+        """Over Connect, the values of Columns that are bound to the source's DataFrame are kept beside the rows: after the
+        source was evaluated, that DataFrame no longer resolves."""
         if not type(columns[0]).__module__.startswith(_CONNECT):
             return
         connect = importlib.import_module(_CONNECT_COLUMNS)

@@ -110,8 +110,8 @@ def _pair(
 
 
 def can_list(field: NestedField, data_type: st.DataType) -> bool:
-    """Whether values of the source are those of the column: another collation has another equality, and types that Spark
-    has no type for are shown in another form."""
+    """Whether values of the source can be compared with the column's: another collation has another equality, and types that
+    Spark lacks are shown in another form."""
     same = data_type == spark_type(field.type)
     return same and isinstance(field.type, _KEY_TYPES)
 

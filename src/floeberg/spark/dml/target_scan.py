@@ -1,5 +1,5 @@
-"""Rows of planned files as DataFrames for a change: the live ones with their places, and those that stay when others
-of their file are touched."""
+"""Rows of planned files as DataFrames for a change: the live rows with file and position, and the rows that a copy-on-write
+change keeps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def live_rows(
     projection: Schema,
     skips_row_groups: bool,
 ) -> DataFrame:
-    """The live rows of tasks as a DataFrame, by the ways in which every read goes, with their nanoseconds."""
+    """The live rows of tasks as a DataFrame, read as every scan reads them, with their nanoseconds."""
     files = table_files(table, schema)
     choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=tasks_with_nan(tasks, schema))
     unsure = tasks_unsure(tasks, files.specs)
@@ -87,7 +87,7 @@ def kept_rows(
     projection: Schema,
     touched: Mapping[str, bytes],
 ) -> DataFrame:
-    """The live rows of tasks but those at the touched positions, which are given as encoded vectors by path."""
+    """The live rows of tasks except those at the touched positions, which are given as encoded vectors by path."""
     reader = kept_rows_reader(table, tasks, schema, projection=projection, touched=touched)
     return map_in_workers(group_numbers(spark, reader), reader, exact_frame_schema(projection.fields))
 
@@ -100,7 +100,7 @@ def kept_rows_reader(
     projection: Schema,
     touched: Mapping[str, bytes],
 ) -> KeptRows:
-    """What reads the rows of `kept_rows` in the workers."""
+    """The reader of the rows of `kept_rows` in the workers."""
     whole = [structs.replace(_lean(task), residual=TRUE) for task in tasks]
     groups = tuple(group_tasks(whole, SplitOptions.of(table.state.metadata.properties)))
     return KeptRows(table=table_files(table, schema), groups=groups, projection=projection, touched=dict(touched))
@@ -113,7 +113,8 @@ def group_numbers(spark: SparkSession, reader: KeptRows) -> DataFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRows:
-    """Groups of tasks, one for each partition of a DataFrame, and what to leave out. Travels to the workers."""
+    """Groups of tasks, one for each partition of a DataFrame, and the positions to leave out. It is serialized to the
+    workers."""
 
     table: TableFiles
     groups: tuple[tuple[FileScanTask, ...], ...]
@@ -140,7 +141,7 @@ class KeptRows:
 
 
 def _without(batch: pa.RecordBatch, positions: pa.Array, gone: npt.NDArray[np.int64]) -> pa.RecordBatch:
-    """The rows of a batch but those at the positions that are gone, which are in order, as the batch's are."""
+    """The rows of a batch except those at the deleted positions, which are sorted, as the batch's are."""
     places = positions.to_numpy(zero_copy_only=False)
     if not len(places) or not len(gone):
         return batch

@@ -30,7 +30,8 @@ _FILE_SOURCES: Final = frozenset({"parquet", "orc", "avro", "json", "csv", "text
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What a name means: a table (with what is picked of it), a view in a catalog, or a remembered view."""
+    """What a name means: a table (perhaps a branch, snapshot or metadata table of it), a view in a catalog, or a remembered
+    view."""
 
     identifier: TableIdentifier
     table: LoadedTable | None = None
@@ -49,8 +50,8 @@ class NameResolver:
         self.state = state
 
     def names(self, *, creates: bool = False, scope: ViewScope | None = None) -> SessionNames:
-        """How names resolve now, or in a view's text. `creates` says that the statement makes a table of ours, so that a
-        name in the session catalog is ours before it is there."""
+        """How names resolve now, or in a view's text. `creates` says that the statement creates a table of ours, so that a
+        name in the session catalog is ours although it does not exist yet."""
         place = scope.place if scope is not None else Place(self.state.current_catalog, self.state.current_namespace)
         views = self.state.visible_views() if scope is None else scope.temporary & self.state.visible_views().keys()
         return SessionNames(
@@ -63,7 +64,7 @@ class NameResolver:
         )
 
     def place(self) -> Place:
-        """Where the session stands: in a catalog of ours, else where Spark stands."""
+        """The current catalog and namespace: ours, else Spark's."""
         if self.state.stands_in_ours and self.state.current_catalog != SESSION_CATALOG:
             return Place(self.state.current_catalog, self.state.current_namespace)
         return self.spark_place()
@@ -112,7 +113,7 @@ class NameResolver:
         return self.load(self.table_identifier(parts))
 
     def resolve(self, identifier: TableIdentifier, place: Place | None = None) -> Resolved:
-        """What a name means to a reader, in the place of a view or where the session stands. Raises TableNotFound."""
+        """What a name means to a reader, in the current namespace of a view or of the session. Raises TableNotFound."""
         if not identifier.catalog:
             return Resolved(identifier, remembered=self.state.visible_views()[".".join(identifier.path)])
         backend, key = self.backend(identifier.catalog), self.key(identifier)
@@ -142,8 +143,8 @@ class NameResolver:
 
 
 class _StillThere:
-    """Whether Spark's view of a name is still the one that we remember: anything may have replaced, renamed or dropped it,
-    a script or code in the JVM too. One that is not is forgotten. Asked anew for each statement."""
+    """Whether Spark's view of a name is still the one that we remember: a script or code in the JVM may have replaced,
+    renamed or dropped it, too. A view that is not is forgotten. Checked once per statement."""
 
     def __init__(self, session: NameResolver) -> None:
         self._session = session
@@ -161,7 +162,7 @@ class _StillThere:
 
 
 class _Foreign:
-    """Whether a name is Spark's after all; asked anew for each statement."""
+    """Whether a name is Spark's and not ours; checked once per statement."""
 
     def __init__(self, session: NameResolver, place: Place, *, creates: bool, scope: ViewScope | None) -> None:
         self._session = session
@@ -197,7 +198,7 @@ class _Foreign:
         return self._scope is None or name.lower() in self._scope.temporary
 
     def _in_current_catalog(self, parts: tuple[str, ...]) -> bool:
-        """Whether `parquet.x` is a table after all, and not files by their path."""
+        """Whether `parquet.x` is a table, and not files by their path."""
         if self._session.state.current_catalog == SESSION_CATALOG:
             return self._is_ours(parts)
         try:
@@ -207,7 +208,7 @@ class _Foreign:
         return True
 
     def _is_ours(self, path: tuple[str, ...]) -> bool:
-        """Whether the session catalog of ours has it; Spark's own tables are there as well."""
+        """Whether our session catalog has it; Spark's own tables are in the same namespaces."""
         full = path if len(path) > 1 else (*self._place.namespace, *path)
         try:
             self._session.resolve(TableIdentifier(SESSION_CATALOG, full), self._place)

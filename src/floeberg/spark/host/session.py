@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from floeberg.catalogs.identifiers import Namespace
-from floeberg.errors import InvalidInput, NamespaceNotFound
+from floeberg.errors import NamespaceNotFound
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
 from floeberg.spark.host.name_resolution import NameResolver
 from floeberg.spark.host.session_checks import is_stopped, stopped_session
 from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.host.session_state import SessionState
-from floeberg.spark.host.views import RememberedView
+from floeberg.spark.host.views import Place, RememberedView
 from floeberg.sql.text.current_place import with_current_place
 from floeberg.sql.text.names import SESSION_CATALOG, display_name
 
@@ -27,11 +27,14 @@ _STATES: Final[dict[str, SessionState]] = {}
 """The states of attached sessions by their keys."""
 _GLOBAL_VIEWS: Final[dict[str, dict[str, RememberedView]]] = {}
 """The shared views by application."""
+_VIEWS_LEFT: Final[dict[str, dict[str, RememberedView]]] = {}
+"""The temporary views of sessions that were detached."""
+_LEFT_MARK: Final = "floeberg.session.left"
 _KNOWN: Final[WeakKeyDictionary[Any, SessionState | None]] = WeakKeyDictionary()
 
 
 class AttachedSession(NameResolver):
-    """A Spark session together with what we keep for it."""
+    """A Spark session and its state."""
 
     __slots__ = ()
 
@@ -44,7 +47,7 @@ class AttachedSession(NameResolver):
         self.state.current_namespace = namespace or attached.default_namespace or ()
 
     def use_spark(self) -> None:
-        """Leaves the current place to Spark."""
+        """Makes Spark's own current catalog and namespace the current ones."""
         self.state.current_catalog = SESSION_CATALOG
         self.state.current_namespace = ()
 
@@ -53,7 +56,7 @@ class AttachedSession(NameResolver):
         return self.state.stands_in_ours
 
     def with_current_place(self, sql: str) -> str:
-        """The text with `current_database()` and its like as this session has them."""
+        """The text with `current_database()`, `current_catalog()` and so on replaced by this session's values."""
         if not self.stands_in_ours:
             return sql
         namespace = display_name(self.state.current_namespace)
@@ -95,17 +98,22 @@ def session_of(spark: SparkSession) -> AttachedSession | None:
     return None if state is None else AttachedSession(spark, state)
 
 
-def attached_session(spark: SparkSession) -> AttachedSession:
-    """Raises InvalidInput when it is not attached."""
-    found = session_of(spark)
-    if found is None:
-        raise InvalidInput("this Spark session is not attached; call floeberg.attach(spark) first")
-    return found
-
-
 def catalogs_elsewhere() -> frozenset[str]:
     """The names of the catalogs of all attached sessions."""
     return frozenset(name for state in _STATES.values() for name in state.catalogs) - {SESSION_CATALOG}
+
+
+def current_places() -> frozenset[Place | None]:
+    """Where the attached sessions stand; None for one that stands where Spark does."""
+    return frozenset(
+        Place(state.current_catalog, state.current_namespace) if state.current_catalog in state.catalogs else None
+        for state in _STATES.values()
+    )
+
+
+def attached_sessions() -> list[AttachedSession]:
+    """Those whose Python objects are alive."""
+    return [AttachedSession(spark, state) for spark, state in list(_KNOWN.items()) if state and not is_stopped(spark)]
 
 
 def open_state(spark: SparkSession, key: str) -> AttachedSession:
@@ -114,6 +122,8 @@ def open_state(spark: SparkSession, key: str) -> AttachedSession:
     if found is None:
         application = str(spark.conf.get("spark.app.id", ""))
         _STATES[key] = state = SessionState(key, global_views=_GLOBAL_VIEWS.setdefault(application, {}))
+        state.views.update(_VIEWS_LEFT.pop(str(spark.conf.get(_LEFT_MARK, "")), {}))
+        spark.conf.unset(_LEFT_MARK)
         spark.conf.set(MARK, key)
         _KNOWN.clear()
         _KNOWN[spark] = state
@@ -122,7 +132,7 @@ def open_state(spark: SparkSession, key: str) -> AttachedSession:
 
 
 def forget_stopped(spark: SparkSession) -> bool:
-    """Forgets a session that was stopped, which cannot be asked any more; whether it was the last one."""
+    """Forgets a session that was stopped and answers no more; whether it was the last one."""
     state = _KNOWN.pop(spark, None)
     if state is not None:
         _STATES.pop(state.key, None)
@@ -130,8 +140,12 @@ def forget_stopped(spark: SparkSession) -> bool:
 
 
 def close_state(session: AttachedSession) -> bool:
-    """Forgets a session; whether it was the last one."""
+    """Forgets a session but its temporary views, which Spark keeps with the rows that they have now and which read the tables
+    again when the session is attached again; whether it was the last one."""
     _STATES.pop(session.state.key, None)
     session.spark.conf.unset(MARK)
+    if session.state.views:
+        _VIEWS_LEFT[session.state.key] = session.state.views
+        session.spark.conf.set(_LEFT_MARK, session.state.key)
     _KNOWN.clear()
     return not _STATES

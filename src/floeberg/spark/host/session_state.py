@@ -29,14 +29,14 @@ class AttachedCatalog:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which snapshot of a table is read, and with what options; nothing at all is the current one."""
+    """Which snapshot of a table is read, and with what options; by default the current one."""
 
     snapshot_id: int | None = None
     ref: str | None = None
     as_of_ms: int | None = None
     metadata_table: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
-    """Options but those that choose the snapshot, by their names in lower case."""
+    """Options except those that choose the snapshot, by their names in lower case."""
 
     @property
     def chooses_snapshot(self) -> bool:
@@ -45,8 +45,8 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class CacheKey:
-    """What is in Spark's cache: a table or view, and what is read of it. Whatever makes one name mean other rows (a branch,
-    a snapshot, `spark.wap.branch`, options) is part of the selection."""
+    """What is cached: a table or view, and the selection of it. Everything that makes a name mean other rows (a branch, a
+    snapshot, `spark.wap.branch`, options) is part of the selection."""
 
     identifier: TableIdentifier
     snapshot_id: int | None
@@ -65,8 +65,7 @@ class CacheKey:
 
 @dataclass(frozen=True, slots=True)
 class CachedTable:
-    """Rows in Spark's cache: the state of the table that they are of (None for a view), how they are stored, and the
-    persisted frame."""
+    """Rows in Spark's cache: the state of their table (None for a view), the storage level, and the persisted frame."""
 
     state: tuple[object, ...] | None
     storage_level: StorageLevel
@@ -86,7 +85,7 @@ class SessionState:
     """Those that all attached sessions of the application share."""
     cached: dict[CacheKey, CachedTable] = field(default_factory=dict)
     settings_before: dict[str, str] = field(default_factory=dict)
-    """Settings that attach took over, to be put back by detach."""
+    """Settings that attach changed and detach restores."""
     from_settings: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """The settings that each catalog was opened with, where it came from them."""
     java_runtime: bool = False
@@ -102,9 +101,10 @@ class SessionState:
         return self.current_catalog in self.catalogs
 
     def visible_views(self) -> dict[str, RememberedView]:
-        """The remembered views by their keys. A global view counts if this session has all catalogs of its text."""
-        shared = {key: one for key, one in self.global_views.items() if one.catalogs <= self.catalogs.keys()}
-        return {**shared, **self.views} if shared else self.views
+        """The remembered views by their keys. A view counts if this session has all catalogs of its text: other sessions share
+        global views with it, and it may have been attached with other catalogs before."""
+        known = self.global_views | self.views
+        return {key: one for key, one in known.items() if one.catalogs <= self.catalogs.keys()}
 
     def new_mark(self) -> str:
         """A mark for a view that no other view has."""

@@ -78,8 +78,8 @@ class _Source:
 
 
 def run_query(execution: Execution, references: References, given: Sequence[Condition] = ()) -> DataFrame:
-    """Spark's answer to a query, or to a statement that holds queries, over our tables. `given` are conditions that the
-    needed rows of the result fulfil."""
+    """The result of a query, or of a statement that holds queries, over our tables. `given` are conditions that the needed
+    rows of the result fulfil."""
     conditions = table_conditions(references, given)
     sources = [_source(execution, table, found) for table, found in zip(references.tables, conditions, strict=True)]
     hidden = _hidden(execution, references, sources)
@@ -160,7 +160,7 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
     if not columns and is_cached(session, table.identifier, table.selection):
         return cached_or_read(session, table.identifier, table.loaded, table.selection)
     if other_settings(session, execution.scope):
-        conditions = ()  # they mean what they mean under the view's settings
+        conditions = ()  # their meaning depends on the view's settings
     where = condition_expression(session, conditions, table.schema)
     return frame_of(
         session,
@@ -185,7 +185,7 @@ def _view(
     inside = conditions_inside(text.columns, conditions)
     frame = run_query(text.execution, text.references, inside)
     if inside and has_other_types(text.columns, frame):
-        frame = run_query(text.execution, text.references)  # a condition on a cast says little of the value before it
+        frame = run_query(text.execution, text.references)  # a condition on a cast says little about the uncast value
     found = view_frame(execution.session, name, text.columns, frame)
     if found is not frame:
         remember_sources(found, [frame])
@@ -221,8 +221,8 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
 
 
 def frame_view(session: AttachedSession, frame: Any) -> FrameView | None:
-    """What to remember of a temporary view of the DataFrame; None where it cannot be made anew from a table, and so stays
-    as it is."""
+    """What to remember of a temporary view of the DataFrame; None if it cannot be rebuilt from a table, so that Spark's own
+    view stays."""
     table = table_of(frame)
     if table is None or table.identifier.catalog not in session.state.catalogs:
         return None

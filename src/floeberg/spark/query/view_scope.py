@@ -1,4 +1,4 @@
-"""The text of a view in a scope of its own: names mean what they meant where the view was made."""
+"""The text of a view in a scope of its own: names resolve as where the view was created."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEMA_MODE: Final = "view.schemaMode"
 
 @dataclass(frozen=True, slots=True)
 class ViewText:
-    """A view's query, ready to be run by itself."""
+    """A view's query, prepared to run on its own."""
 
     execution: Execution
     references: References
@@ -37,8 +37,8 @@ class ViewText:
 
 
 def view_text(execution: Execution, resolved: Resolved) -> ViewText:
-    """The query of a view. The statement's parameters and DataFrames are not in sight there. Raises InvalidInput for a
-    view that reads itself, UnsupportedFeature for a text that cannot be put into its place."""
+    """The query of a view. The statement's parameters and DataFrames are not visible there. Raises InvalidInput for a view
+    that reads itself, UnsupportedFeature for a text whose names cannot be resolved so."""
     identifier = resolved.identifier
     if identifier in execution.inside:
         raise InvalidInput(f"view {shown_name(identifier)} reads itself")

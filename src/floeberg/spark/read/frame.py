@@ -19,6 +19,7 @@ from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
+from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
@@ -48,9 +49,9 @@ def table_frame(
 ) -> Any:
     """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
 
-    `where` only leaves out files (and rows, where that costs nothing) that cannot match: whoever gives it must also apply
-    the condition to the frame. The snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound,
-    RefNotFound, UnsupportedFeature, FormatError.
+    `where` only leaves out files (and rows, where that costs nothing) that cannot match: the caller must also apply the
+    condition to the frame. The snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound, RefNotFound,
+    UnsupportedFeature, FormatError.
     """
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
     parsed = replace(parsed, skips_row_groups=skips_row_groups)
@@ -127,11 +128,9 @@ def _plan(
 def planned_frame(
     spark: Any, table: LoadedTable, plan: ScanPlan, *, schema: Schema, projection: Schema, options: FrameOptions
 ) -> tuple[Any, Routes]:
-    """The rows of planned files as a DataFrame: each group of files read its way, all in one frame.
-
-    A frame of several groups, or with deletes, has the name of a row's file beneath its columns, where a filter still finds
-    it; one group without deletes has Spark's own hidden column for that.
-    """
+    """The rows of planned files as one DataFrame: each group of files read by its reader. A frame of several groups, or with
+    deletes, has the name of a row's file beneath its columns, where a filter still finds it; one group without deletes has
+    Spark's own hidden column for that."""
     files = table_files(table, schema, ignore_scheme=options.ignore_scheme, by_name=options.by_name)
     choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=planned_with_nan(plan, schema))
     unsure = planned_unsure(plan)
@@ -177,7 +176,7 @@ def _native(scan: NativeScan, routes: Routes) -> list[Any]:
 
 def _described(frame: Any, projection: Schema) -> Any:
     """The frame's columns with their comments; names may occur twice, so columns are taken by position."""
-    names = [f"c{number}" for number in range(len(projection.fields))]
+    names = [cut_name(field) or f"c{number}" for number, field in enumerate(projection.fields)]
     fields = [frame_field(field) for field in projection.fields]
     return frame.toDF(*names).select(
         *(
@@ -189,9 +188,8 @@ def _described(frame: Any, projection: Schema) -> Any:
 
 def _empty(spark: Any, projection: Schema) -> Any:
     fields = [frame_field(field) for field in projection.fields]
-    return spark.range(0).select(
-        *(F.lit(None).cast(field.dataType).alias(field.name, metadata=field.metadata or {}) for field in fields)
-    )
+    empty = spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in fields))
+    return _described(empty, projection)
 
 
 def _one(argument: Any, option: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a table's DataFrame reads, and why: files planned of files there, and which way they are read."""
+"""Explains the scan of a table's DataFrame: planned files of all files, and how they are read."""
 
 from __future__ import annotations
 

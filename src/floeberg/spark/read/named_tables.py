@@ -1,4 +1,4 @@
-"""What a name stands for, as a DataFrame."""
+"""Named tables, views and metadata tables as DataFrames."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def on_wap_branch(session: AttachedSession, table: LoadedTable, selection: Selec
 
 
 def selected_schema(table: LoadedTable, selection: Selection) -> Schema:
-    """The schema that a read of the selection has: a tag's and a snapshot's own, else the table's."""
+    """The schema of a read of the selection: that of a tag or snapshot, else the table's."""
     metadata = table.state.metadata
     if selection.as_of_ms is not None:
         return metadata.schema_of_snapshot(metadata.snapshot(metadata.snapshot_id_as_of(selection.as_of_ms)))

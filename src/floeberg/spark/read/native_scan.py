@@ -1,4 +1,5 @@
-"""Groups of Parquet files as DataFrames: the reader's columns, deletes applied, metadata columns added."""
+"""The native scan: groups of Parquet files, read by Spark's own reader, as DataFrames with deletes applied and metadata
+columns added."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from floeberg.expr.nodes import TRUE, Expression
+from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.deletes.equality import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.deletes.positions import PLACE, DeletedPositions, deleted_positions
@@ -29,14 +31,15 @@ from floeberg.sql.text.lexer import quote_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeScan:
-    """What is read, and how its columns are asked for."""
+    """The files to read by Spark's Parquet reader, and how their columns are requested."""
 
     spark: Any
     files: TableFiles
     projection: Schema
     choice: ColumnChoice
     where: Expression = TRUE
-    """What whoever reads the frame also applies to it, bound. Not of files that are to be written anew: all their rows stay."""
+    """A bound filter that the reader of the frame also applies to it. TRUE for files that are rewritten: all their rows are
+    kept."""
     names_files: bool = False
     """Whether the frames have FILE_NAME as their last column."""
     skips_row_groups: bool = True
@@ -49,7 +52,7 @@ class NativeScan:
         return self._frame(tasks, None, None)
 
     def with_position_deletes(self, tasks: Sequence[PlacedTask]) -> Any | None:
-        """Files with position deletes; None when these are too many to be sent to the executors."""
+        """Files with position deletes; None when the deletes are too large to be sent to the executors."""
         deleted = self._deleted(tasks)
         return None if deleted is None else self._frame(tasks, deleted, None)
 
@@ -95,8 +98,8 @@ class NativeScan:
         return self._projected(frame, columns)
 
     def _columns(self, equality: EqualityPlan | None) -> dict[int, NativeColumn]:
-        """The columns to read: those asked for, and the keys of deletes; at least one, because Spark reads no empty
-        schema."""
+        """The columns to read: those requested, and the equality fields of deletes; at least one, because Spark reads no
+        empty schema."""
         fields = [field for field in self.projection.fields if field.field_id not in COMPUTED]
         for field_id, key in (equality.keys if equality is not None else {}).items():
             if all(field.field_id != field_id for field in fields):
@@ -110,8 +113,8 @@ class NativeScan:
         return found
 
     def _projected(self, frame: Any, columns: Mapping[int, NativeColumn]) -> Any:
-        """The frame with the columns as users see them: those that are more than a name are made first, and what is left is
-        one list of names, which costs Spark's gateway one call."""
+        """The frame with the columns as users see them. Computed columns come first; the rest is one list of names, which
+        costs the gateway one call."""
         texts: list[str] = []
         made = []
         for field in self.projection.fields:
@@ -121,7 +124,7 @@ class NativeScan:
             else:
                 text = None if column is None else column.text()
             if text is None:
-                name = f"{OWN_PREFIX}made_{field.field_id}"
+                name = (None if self.exact else cut_name(field)) or f"{OWN_PREFIX}made_{field.field_id}"
                 if is_metadata(field) or column is None:
                     value = metadata_value(field, column)
                 else:

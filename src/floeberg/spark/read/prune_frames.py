@@ -1,7 +1,7 @@
-"""Filters on a table's DataFrame leave out files: beside the user's condition goes one on the file's name.
+"""Filters on a table's DataFrame prune files: a condition on the file's name is added to the user's condition.
 
 The frame is never replaced, so that columns bound to it (`df.x`) keep resolving, and Spark still applies every filter. Files
-that are read in Python workers cannot be left out so.
+that are read in Python workers cannot be pruned in this way.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ MAX_NAMES: Final = 10_000
 
 
 def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> Any:
-    """`frame.where(condition)`, by the original method `where`, with files left out where the frame is a table's own and
-    the condition can be read; the result is again a frame that can be filtered so."""
+    """`frame.where(condition)`, by the original method `where`, with files pruned if the frame is a table's own and the
+    condition can be read; the result can be filtered again in the same way."""
     scan = scan_of(frame)
     if scan is not None and scan.routes.is_native:
         ensure_field_ids(frame.sparkSession)
@@ -47,7 +47,7 @@ def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> An
 
 
 def _condition(scan: FrameScan, names: list[str]) -> Any:
-    """That a row's file is among those of the names, or is one that Spark's own reader does not read."""
+    """The condition that a row's file is one of the names, or is not read by Spark's own reader."""
     if scan.own_file_name:
         return F.col("_metadata.file_name").isin(names) if names else F.lit(False)
     return F.col(FILE_NAME).isNull() | F.col(FILE_NAME).isin(names) if names else F.col(FILE_NAME).isNull()
@@ -55,7 +55,7 @@ def _condition(scan: FrameScan, names: list[str]) -> Any:
 
 def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, list[str]] | None:
     """The scan with the files that may hold rows for which the condition holds, and the names, as Spark has them, of those
-    that Spark's own reader reads; None when nothing is gained."""
+    that Spark's own reader reads; None when no file is pruned."""
     if not scan.routes.is_native or scan.chosen is None:
         return None
     spark = frame.sparkSession

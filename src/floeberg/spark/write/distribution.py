@@ -1,4 +1,4 @@
-"""Sending rows to the tasks that write them, so that a partition's rows meet in few files and files are sorted."""
+"""Distributes rows over the tasks that write them, so that a partition's rows end up in few files and files are sorted."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def distributed(
     tasks: int | None = None,
     z_order: ZOrder | None = None,
 ) -> DataFrame:
-    """The rows of an aligned frame on their way to the writers: shuffled as the mode says, to so many tasks where that is
-    given, and sorted within each task by partition and by the order, or along a z-order curve."""
+    """The rows of an aligned frame, distributed as the mode says (to a given number of tasks, if any), and sorted within each
+    task by partition and by the table's order, or along a z-order curve."""
     present = {field.name for field in frame.schema.fields}
     partition = [_term(frame, schema, f, present) for f in spec.fields if not isinstance(f.transform, VoidTransform)]
     keys = [key for key in partition if key is not None]
@@ -122,7 +122,7 @@ def _source(frame: DataFrame, schema: Schema, source_id: int, present: set[str])
     field = schema.field(source_id)
     path = [schema.by_id[step].name for step in schema.path_to(source_id)]
     if path[0] not in present:
-        return None, field.type  # every row has the default: nothing to tell apart
+        return None, field.type  # every row has the default value, so the column does not distinguish them
     column = frame[quote_name(path[0])]
     for part in path[1:]:
         column = column.getField(part)

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
 
 import pyarrow as pa
@@ -126,22 +126,33 @@ def writer_task(
 
 
 def run_writers(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work | None = None) -> list[DataFile]:
-    """Runs a writer, or work around it, over the rows as they are distributed, and describes what was written."""
+    """Runs a writer, or a task around one, over the distributed rows, and describes the written files."""
     results = run_work(rows, table, task, work or task, RESULT_SCHEMA)
     return [decode_data_file(bytes(row.file), task.partition_type) for row in results]
 
 
-def run_work(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work, schema: str) -> list[Any]:
+class WrittenNames(Protocol):
+    """What the names of the files of a write tell."""
+
+    @property
+    def location(self) -> str: ...
+    @property
+    def properties(self) -> Mapping[str, str]: ...
+    @property
+    def write_id(self) -> UUID: ...
+
+
+def run_work(rows: DataFrame, table: LoadedTable, task: WrittenNames, work: Work, schema: str) -> list[Any]:
     """What work around a writer answers, as rows of a schema. What it wrote is removed when it fails."""
     check_workers(rows.sparkSession)
     try:
         return _collected(rows, work, schema, table)
     except BaseException:
-        _remove_written(task, table)
+        remove_written(task, table)
         raise
 
 
-def _remove_written(task: WriterTask, table: LoadedTable) -> None:
+def remove_written(task: WrittenNames, table: LoadedTable) -> None:
     """Removes what tasks of a failed job wrote: their descriptions are lost with it, but their names carry the write's id. A
     task that is still being stopped may write one more file, which orphan removal finds."""
     folder = DataLocations(task.location, task.properties, task.write_id).folder

@@ -1,8 +1,8 @@
-"""Equality deletes on the native scan: one join for each set of equality ids.
+"""Equality deletes on the native scan: one join for each set of equality field ids.
 
 https://iceberg.apache.org/spec/#equality-delete-files. The delete rows are reduced to keys and scope with the highest
-sequence number; a row is gone when its file is older. Scope is the partition of the delete file, or everything when its
-spec is unpartitioned.
+sequence number; a row is deleted if its file has a lower one. The scope is the partition of the delete file, or the whole
+table if its spec is unpartitioned.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class EqualityPlan:
         return {field.field_id: field for join in self.joins for field in join.keys}
 
     def facts(self, tasks: Sequence[FileScanTask]) -> dict[str, pa.Array]:
-        """What must be known of the tasks' files."""
+        """The facts about the tasks' files that the joins need."""
         facts = {}
         if any(join.by_scope for join in self.joins):
             facts[FILE_SCOPE] = pa.array(self.scopes, pa.int64())
@@ -94,8 +94,8 @@ class EqualityPlan:
 
 
 def can_join(task: FileScanTask, schema: Schema) -> bool:
-    """Whether the keys of a task's equality deletes are top-level columns of the schema, of types that Spark compares as
-    the format does. Keys that were dropped, nested or of floats are for the Arrow engine."""
+    """Whether the equality fields of a task's deletes are top-level columns of the schema, of types that Spark compares as
+    the format does. The Arrow engine handles dropped, nested and floating-point fields."""
     tops = {field.field_id: field for field in schema.fields}
     ids = {field_id for delete in task.equality_deletes for field_id in delete.file.equality_ids or ()}
     return all(field_id in tops and isinstance(tops[field_id].type, _KEY_TYPES) for field_id in ids)
@@ -144,7 +144,7 @@ def without_deleted(
     if join.by_sequence_number:
         deleted = deleted.groupBy(*grouped).agg(F.max(SEQUENCE_NUMBER).alias(SEQUENCE_NUMBER))
     else:
-        # A key that comes twice deletes no more than once; it is only worth a shuffle where many are sent around.
+        # Duplicate keys do no harm; removing them is worth a shuffle only if the keys are many.
         deleted = deleted.select(*grouped) if is_small else deleted.select(*grouped).distinct()
     condition = F.lit(True)
     for field, name in zip(join.keys, names, strict=True):

@@ -53,7 +53,7 @@ def needs_row_index(fields: Sequence[NestedField]) -> bool:
 def facts_of(
     fields: Sequence[NestedField], tasks: Sequence[FileScanTask], specs: Mapping[int, PartitionSpec]
 ) -> dict[str, pa.Array]:
-    """The facts that these metadata columns are made of, a value for each task's file."""
+    """The facts that these metadata columns need, a value for each task's file."""
     facts: dict[str, pa.Array] = {}
     ids = {field.field_id for field in fields}
     if FILE_PATH.field_id in ids:
