@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -117,27 +116,10 @@ def test_a_server_that_did_half_is_not_believed(server: ScriptedServer, tables) 
         run(cat, parts)
 
 
-def test_what_cannot_be_one_commit_is_refused(server: ScriptedServer, tables, make_other: Callable[[], Table]) -> None:
+def test_what_cannot_be_one_commit_is_refused(server: ScriptedServer, tables) -> None:
     cat, t, _ = tables
     with pytest.raises(InvalidInput, match="names each of them once"):
         run(cat, [swap(t, snapshot=True), swap(t, snapshot=True)])
-    with pytest.raises(InvalidInput, match="another catalog"):
-        run(cat, [swap(make_other(), snapshot=True)])
     server.config["endpoints"] = []
     with pytest.raises(UnsupportedFeature, match="several tables"):
         run(Catalog(server.open()), [])
-
-
-@pytest.fixture
-def make_other() -> Callable[[], Table]:
-    import floeberg as fb
-    from catalogs.rest.conftest import rows
-
-    def made() -> Table:
-        other = fb.catalog("other", type="memory")
-        other.create_namespace("db")
-        table = other.create_table("db.t", "id bigint, s string")
-        table.append(rows(1))
-        return table
-
-    return made
