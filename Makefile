@@ -12,7 +12,7 @@ FIRST  ?= 100000
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java demo test test-quick check model tpcds bench sim docs lock clean format api-update interop-peers interop-java \
-	test-servers test-spark test-connect test-cluster test-spark41 bench-spark
+	test-servers test-spark test-connect test-cluster test-spark41 test-kills bench-spark
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -119,6 +119,9 @@ docs: $(STAMP) ## build the documentation into site/
 
 demo: $(STAMP) ## run the main job: a table's story, start to end
 	@$(BIN)/python examples/demo.py
+
+test-kills: $(STAMP) ## 8 processes of 50 commits each through a server that is killed and restarted, on SQLite and PostgreSQL (long)
+	FLOEBERG_KILL_WORKERS=8 FLOEBERG_KILL_COMMITS=50 FLOEBERG_KILLS=10 $(PYTEST) -q tests/server/test_kills.py
 
 model: java $(STAMP) ## 500 random sequences of row-level changes on Spark against a model (long)
 	FLOEBERG_MODEL_SEQUENCES=500 $(PYTEST) -q tests/spark/dml/test_row_level_model.py
