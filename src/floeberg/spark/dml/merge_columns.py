@@ -1,4 +1,4 @@
-"""MERGE whose condition and clauses are Columns: they are evaluated where they stand, never turned into text."""
+"""MERGE whose condition and clauses are Columns: they are evaluated as they are, never turned into text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from floeberg.spark.dml.changed_rows import FILE, POSITION, PREFIX, SOURCE_ROW
 from floeberg.spark.dml.column_keys import column_pairs, own_conditions
 from floeberg.spark.dml.merge_key_pairs import KeyPair
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun, named
-from floeberg.spark.dml.rerun import run_again_on_conflict
+from floeberg.spark.dml.rerun import run_statement
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression, value_types
 from floeberg.spark.host.exact_types import exact_type
 from floeberg.spark.host.execution import Execution
@@ -84,7 +84,7 @@ def merge_columns(
 
     shown = repr(condition)
     has_bytes = may_hold_bytes(shown) or "cast" in shown.lower()
-    return run_again_on_conflict(Execution(session, "", has_bytes=has_bytes), parts, run)
+    return run_statement(Execution(session, "", has_bytes=has_bytes), parts, run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,8 @@ class _ColumnMerge(MergeRun[ColumnClause]):
             ) from error
 
     def _bind(self, columns: Sequence[Column]) -> None:
-        """Over Connect, what Columns of the source's DataFrame stand for goes with the rows: after the source was
-        evaluated the DataFrame that they name is not there any more."""
+        """Over Connect, the values of Columns that are bound to the source's DataFrame are kept beside the rows: after the
+        source was evaluated, that DataFrame no longer resolves."""
         if not type(columns[0]).__module__.startswith(_CONNECT):
             return
         connect = importlib.import_module(_CONNECT_COLUMNS)

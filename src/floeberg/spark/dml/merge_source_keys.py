@@ -1,4 +1,4 @@
-"""What the keys of a MERGE's source say of the rows that it can match: ranges and lists, so that few files are read."""
+"""The keys of a MERGE's source as conditions on the target: ranges and lists, so that few files are read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WORDS: Final = f"{PREFIX}words"
 
 @dataclass(frozen=True, slots=True)
 class SourceKeys:
-    """How many rows a source has, and what its keys say of the rows that it can match."""
+    """The number of rows of a source, and a condition that every target row that it can match meets."""
 
     rows: int
     condition: Expression
@@ -45,8 +45,8 @@ class SourceKeys:
 
 
 def source_keys(source: DataFrame, pairs: Sequence[KeyPair], schema: Schema) -> SourceKeys:
-    """Looks at the source, which must be one that gives the same rows each time. The keys of a small source come with
-    its size; those of a large one that has few of them need a second look."""
+    """Reads the source, which must give the same rows each time. The keys of a small source come with its size; those of a
+    large one with few distinct keys need a second query."""
     items = ["count(1) AS rows", f"bool_and({_is_text(source.schema)}) AS valid"]
     for number, pair in enumerate(pairs):
         key = _physical(pair)
@@ -112,7 +112,7 @@ def _physical(pair: KeyPair) -> str:
 
 
 def _is_told_exactly(pair: KeyPair) -> str:
-    """Whether Python gets every key as it is: bytes that are not UTF-8 reach it as other characters."""
+    """Whether Python gets every key unchanged: strings that are not UTF-8 arrive with other characters."""
     return f"bool_and(is_valid_utf8({_physical(pair)}))" if isinstance(pair.field.type, StringType) else "true"
 
 

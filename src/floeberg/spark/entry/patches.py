@@ -1,6 +1,6 @@
-"""Puts our methods in the place of PySpark's, for classic sessions and for Connect, once for each class.
+"""Replaces methods of PySpark by ours, for classic sessions and for Connect, once for each class.
 
-Each of ours asks first whether the session is attached and the name ours; if not, PySpark's own runs.
+Each of ours first checks whether the session is attached and the name ours; if not, PySpark's own runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pyspark.errors import AnalysisException, PySparkException
 
-from floeberg.spark.entry import catalog_lookups, frame_methods, functions, reader, streams, writer
+from floeberg.spark.entry import catalog_lookups, frame_methods, functions, reader, streams, table_writer, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.entry.subqueries import reads_ours
 from floeberg.spark.host.kept_settings import kept_value
@@ -167,13 +167,13 @@ def _write(self: Any) -> Any:
 
 def _write_to(self: Any, table: str) -> Any:
     session = session_of(self.sparkSession)
-    found = None if session is None else writer.table_writer(session, self, table)
+    found = None if session is None else table_writer.table_writer(session, self, table)
     return original(self, "writeTo")(table) if found is None else found
 
 
 def _merge_into(self: Any, table: str, condition: Any) -> Any:
     session = session_of(self.sparkSession)
-    found = None if session is None else writer.merge_writer(session, self, table, condition)
+    found = None if session is None else table_writer.merge_writer(session, self, table, condition)
     return original(self, "mergeInto")(table, condition) if found is None else found
 
 

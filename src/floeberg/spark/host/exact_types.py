@@ -1,7 +1,7 @@
-"""Types that carry through Spark what its own types would cut: a timestamp of nanoseconds as its microsecond and the rest.
+"""Types that keep what Spark's own types would truncate: a nanosecond timestamp as its microseconds and the rest.
 
-Users see the microseconds alone. Rows that a statement copies or changes travel in this form, so that what it does not assign
-keeps its value.
+Users see the microseconds only. Rows that a statement copies or changes have this form, so that columns that it does not
+assign keep their values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def cut_name(field: NestedField) -> str | None:
 
 
 def exact_type(data_type: IcebergType) -> st.DataType:
-    """The type in which values travel whole: that which users see, unless it cuts them."""
+    """The type that keeps values exactly: the one that users see, unless it truncates them."""
     if not has_nanoseconds(data_type):
         return spark_type(data_type)
     if isinstance(data_type, StructType):

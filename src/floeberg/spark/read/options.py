@@ -161,6 +161,6 @@ def _flag(text: str | None) -> bool:
 
 
 def _engine(text: str | None) -> str | None:
-    if text is not None and text not in ("compiled", "arrow"):
-        raise InvalidInput(f"the read option scan-engine is compiled or arrow, not {text!r:.60}")
+    if text is not None and text not in ("native", "arrow"):
+        raise InvalidInput(f"the read option scan-engine is native or arrow, not {text!r:.60}")
     return text

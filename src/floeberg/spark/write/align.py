@@ -1,5 +1,4 @@
-"""Lining a DataFrame up with a table: by name or by position, with casts that store assignment allows, before anything is
-written."""
+"""Aligns a DataFrame with a table: by name or by position, with the casts of store assignment, before anything is written."""
 
 from __future__ import annotations
 
@@ -38,6 +37,8 @@ class Alignment:
     """The target columns that an INSERT lists, in the order of its query's columns."""
     fills: bool = False
     """Whether structs may lack fields, which become null; the table's columns may be missing anyway."""
+    carried: Sequence[str] = ()
+    """Columns that are not the table's and come along as they are, after its own."""
     new_ids: Container[int] = ()
     """The columns that the write makes, with the types that Spark has for their values."""
 
@@ -80,6 +81,8 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
         else:
             column = F.expr(stored_text(f"c{position}", given.dataType, target, rules))
         columns.append(column.alias(field.name))
+    for name in alignment.carried:
+        columns.append(F.col(f"c{frame.columns.index(name)}").alias(name))
     return numbered.select(*columns)
 
 
@@ -94,6 +97,8 @@ def _refuse_cut(frame: DataFrame, sources: Mapping[str, tuple[int, st.StructFiel
 def _by_name(frame: DataFrame, alignment: Alignment) -> dict[str, tuple[int, st.StructField]]:
     found: dict[str, tuple[int, st.StructField]] = {}
     for position, field in enumerate(frame.schema.fields):
+        if field.name in alignment.carried:
+            continue
         name = alignment.names.get(alignment.key(field.name))
         if name is None:
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""The compiled scan: Parquet files read by Spark's own reader, columns matched by field id."""
+"""Parquet files read by Spark's own reader, columns matched by field id."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from floeberg.storage.location import Location
 
 ROW_INDEX: Final = f"{OWN_PREFIX}row_index"
 FILE_NAME: Final = f"{OWN_PREFIX}file_name"
-"""The name of a row's file, by which files are left out after the fact; null where it is not known."""
+"""The name of a row's file, by which later filters prune files; null where it is not known."""
 
 GENERATED_INDEX: Final = st.StructField("_tmp_metadata_row_index", st.LongType())
 """A column of this name is the row's position: Spark's reader makes it, as it does for `_metadata.row_index`. Asked for by
@@ -116,7 +116,7 @@ def _is_floating(data_type: st.DataType) -> bool:
 
 
 def _listing(spark: Any, files: int) -> AbstractContextManager[None]:
-    """Lists local files here rather than in a job: a job for each few files takes far longer than the listing."""
+    """Lists local files on the driver rather than in a job: a job for a few files takes far longer than the listing."""
     if files <= int(spark.conf.get(_LISTING_THRESHOLD, None) or _DEFAULT_THRESHOLD):
         return nullcontext()
     return held_setting(spark, _LISTING_THRESHOLD, _NEVER_IN_A_JOB)
