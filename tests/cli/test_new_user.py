@@ -70,7 +70,7 @@ def test_describe_shows_live_rows(floeberg, lake: fb.Catalog, tmp_path: Path) ->
 
 
 def test_changes_are_said_to_be_elsewhere(floeberg) -> None:  # type: ignore[no-untyped-def]
-    for command in ("delete", "expire", "append"):
+    for command in ("delete", "vacuum", "append"):
         result = floeberg(command, "db.t")
         assert result.code == 4
         assert "there is no such command" in result.err

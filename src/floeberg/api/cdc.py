@@ -22,6 +22,7 @@ def cdc(
     order_by: Sequence[str] | str | None = None,
     upsert: bool = False,
     collapse: bool = False,
+    lookup: str | None = None,
     merge_schema: bool = False,
     dead_letters: str | None = None,
     skip: Sequence[str] | str = (),
@@ -34,6 +35,8 @@ def cdc(
     D (with or without sign), Debezium's c, r, u, d, or insert, update_before, update_after, delete, in any case. `order_by`
     are the columns that order the events of a key, by default Kafka's partition and offset where the events have them.
     Updates delete their key first, and with `upsert` inserts do too. `collapse` writes only the last state of each key.
+    `lookup="position"` finds the rows of the keys first and deletes them by position, so that no equality deletes are left and
+    rows keep their ids; an event that is older than the order stored in the table then changes nothing.
     `merge_schema` adds columns that only the events have. Events that cannot be applied fail the batch, or go to the table
     `dead_letters`, which is made where it is missing. `skip` names Debezium's codes t and m, which are refused otherwise.
     `txn` is an application's id and the version of the batch: a batch that the table holds already is skipped.
@@ -46,6 +49,7 @@ def cdc(
         order_by=order_by,
         upsert=upsert,
         collapse=collapse,
+        lookup=lookup,
         merge_schema=merge_schema,
         dead_letters=dead_letters,
         skip=skip,

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from floeberg.arrow.columns.key_set import as_comparable
 from floeberg.change_events.events import EVENT, KIND, PREFIX, REASON, TEXT, EventKind, order_columns
+from floeberg.errors import InvalidInput
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Numbers: TypeAlias = npt.NDArray[np.int64]
@@ -77,6 +78,8 @@ class KeyChanges:
     """Which of them a later event deletes again."""
     deleted: pa.RecordBatch
     """An event of each key whose rows of earlier commits are deleted."""
+    last: pa.RecordBatch
+    """The last event of each key."""
     bad: list[BadEvent]
     counts: EventCounts
 
@@ -161,7 +164,14 @@ def key_changes(events: pa.RecordBatch, rules: EventRules) -> KeyChanges:
     counts.rows_written = int(written.sum())
     counts.rows_deleted_in_batch = int(dead.sum())
     counts.keys_deleted = len(deleted)
-    return KeyChanges(events.filter(pa.array(written)), dead, events.take(pa.array(deleted)), bad, counts)
+    return KeyChanges(
+        rows=events.filter(pa.array(written)),
+        dead=dead,
+        deleted=events.take(pa.array(deleted)),
+        last=events.filter(pa.array(last)),
+        bad=bad,
+        counts=counts,
+    )
 
 
 def _ties(events: pa.RecordBatch, rules: EventRules) -> tuple[dict[int, str], list[int]]:
@@ -263,9 +273,13 @@ def _text(event: dict[str, Any]) -> str:
     return json.dumps({**shown, "order": order} if order else shown, default=str)
 
 
-def shown(bad: BadEvent) -> str:
-    """A bad event for an error message."""
-    return f"{bad.reason}: {bad.event:.{_SHOWN}}"
+def refuse_bad(bad: Sequence[BadEvent], table: str) -> None:
+    """Raises InvalidInput that names the first of them."""
+    raise InvalidInput(
+        f"table {table}: an event cannot be applied, {bad[0].reason}: {bad[0].event:.{_SHOWN}}. Nothing was committed; mend "
+        "the events, or give dead_letters= a table that takes such events",
+        table=table,
+    )
 
 
 def _without(events: pa.RecordBatch, rows: Sequence[int]) -> pa.RecordBatch:

@@ -33,6 +33,10 @@ COMMANDS: Final[Mapping[str, str]] = {
     "check": "Check that a table is whole.",
     "compact": "Rewrite small data files, and those with many deletes, as files of the target size.",
     "rewrite-deletes": "Merge small delete files, make deletion vectors of them, and drop those that delete nothing.",
+    "rewrite-manifests": "Rewrite the manifests of a table, clustered by partition.",
+    "expire-snapshots": "Expire old snapshots and delete the files that only they reach.",
+    "remove-orphans": "Find files in a table's folder that nothing refers to, and delete them.",
+    "ui": "Open a page to look into tables, in the browser.",
     "serve": "Serve a catalog to other engines by the Iceberg REST protocol, with a page to look into its tables.",
 }
 """What each command does; the module of its name (with _ for -) holds a function of its name."""
@@ -41,12 +45,10 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("append", "insert", "load"), "t.append(rows) in Python, or INSERT INTO on Spark"),
     **dict.fromkeys(("delete", "update", "upsert", "merge"), "t.delete, t.update, t.upsert in Python, or SQL on Spark"),
     **dict.fromkeys(("create", "drop", "rename", "register"), "the methods of floeberg.catalog(…), or SQL on Spark"),
-    **dict.fromkeys(("expire", "expire-snapshots"), "CALL system.expire_snapshots on Spark"),
+    "expire": "floeberg expire-snapshots",
     **dict.fromkeys(("optimize", "rewrite"), "floeberg compact"),
-    **dict.fromkeys(
-        ("rewrite-manifests", "remove-orphans", "vacuum", "repair"),
-        "another engine for now: Floeberg has no such maintenance yet",
-    ),
+    "vacuum": "floeberg expire-snapshots and floeberg remove-orphans",
+    "repair": "another engine for now: Floeberg has no such maintenance yet",
 }
 """What people look for here and find elsewhere."""
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from floeberg.api.catalog import Catalog
+from floeberg.catalogs.filesystem import FilesystemCatalog
 from floeberg.catalogs.filesystem_pointer import FilesystemPointer
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.memory import MemoryRows
@@ -23,6 +25,13 @@ NAME: Final = "lake.db.t"
 FILESYSTEM: Final = "filesystem"
 ROWS: Final = "rows"
 _VERSION: Final = re.compile(r"/metadata/v(\d+)\.(?:gz\.)?metadata\.json$")
+
+
+def sim_lake(process: SimProcess) -> Catalog:
+    """A filesystem catalog on the world's disk, as a process holds it."""
+    stores = FixedStores(process.store)
+    backend = FilesystemCatalog("lake", warehouse="s3://lake", stores=stores, effects=process.effects)
+    return Catalog(backend)
 
 
 class CreatesTable(TablePointer, Protocol):

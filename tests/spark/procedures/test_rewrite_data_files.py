@@ -101,7 +101,7 @@ def test_bad_arguments_are_refused_before_any_work(session: Any) -> None:
 def test_delete_files_are_merged_and_equality_deletes_converted(session: Any, version: int) -> None:
     table = made(session, f"deletes{version}", 2)
     loaded = session.lake.load_table(f"db.deletes{version}")
-    writer = TableWriter(loaded.metadata, loaded.pointer.store_for, loaded.pointer.effects.ids.uuid())
+    writer = TableWriter(loaded.metadata, loaded._pointer.store_for, loaded._pointer.effects.ids.uuid())
     of = next(iter(loaded.scan(where="p = 1").plan())).data_file
     keys = select(loaded.schema, ["id"])
     with_keys = RollingWriter(
@@ -110,7 +110,7 @@ def test_delete_files_are_merged_and_equality_deletes_converted(session: Any, ve
     )  # fmt: skip
     with_keys.write(pa.table({"id": [3, 5, 4]}))
     (deletes,) = with_keys.close()
-    loaded.commit(RowDelta(added=[structs.replace(deletes, spec_id=of.spec_id, partition=of.partition)]))
+    loaded._commit(RowDelta(added=[structs.replace(deletes, spec_id=of.spec_id, partition=of.partition)]))
     session.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('format-version' = '{version}')")
     before = contents(session, table, 2)
     answer = session.sql(f"CALL lake.system.convert_equality_deletes('db.deletes{version}')")

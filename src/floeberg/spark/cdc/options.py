@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from floeberg.change_events.events import SKIPPABLE
 from floeberg.errors import InvalidInput
+
+POSITION: Final = "position"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +21,7 @@ class CdcOptions:
     order_by: tuple[str, ...] | None = None
     upsert: bool = False
     collapse: bool = False
+    lookup: str | None = None
     merge_schema: bool = False
     dead_letters: str | None = None
     skip: tuple[str, ...] = ()
@@ -31,6 +35,7 @@ def cdc_options(
     order_by: Sequence[str] | str | None,
     upsert: bool,
     collapse: bool,
+    lookup: str | None,
     merge_schema: bool,
     dead_letters: str | None,
     skip: Sequence[str] | str,
@@ -39,6 +44,10 @@ def cdc_options(
     """The options as one record. Raises InvalidInput."""
     if op is None:
         raise InvalidInput("say which column holds the code of an event (op='op')")
+    if lookup not in (None, POSITION):
+        raise InvalidInput(
+            f"lookup is {POSITION!r}, which looks keys up before rows are deleted, or None; not {lookup!r:.60}"
+        )
     skipped = tuple(code.lower() for code in _names(skip) or ())
     if unknown := [code for code in skipped if code not in SKIPPABLE]:
         raise InvalidInput(
@@ -51,6 +60,7 @@ def cdc_options(
         order_by=_names(order_by),
         upsert=upsert,
         collapse=collapse,
+        lookup=lookup,
         merge_schema=merge_schema,
         dead_letters=dead_letters,
         skip=skipped,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.maintenance.expire import Expiry, expire_snapshots
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import rows
 from floeberg.spark.procedures.arguments import (
@@ -18,11 +17,13 @@ from floeberg.spark.procedures.arguments import (
     LONGS,
     STRING,
     STRINGS,
+    TEXTS,
     TIMESTAMP,
     Parameter,
     bind_arguments,
     required,
 )
+from floeberg.spark.procedures.cleaning import expire_snapshots, remove_orphan_files, rewrite_manifests
 from floeberg.spark.procedures.rewrites import (
     convert_equality_deletes,
     rewrite_data_files,
@@ -60,30 +61,6 @@ class Procedure:
 def _of_metadata(run: Callable[[LoadedTable, Values], Rows]) -> Callable[[SparkSession, LoadedTable, Values], Rows]:
     """A procedure that needs no Spark."""
     return lambda spark, table, values: run(table, values)
-
-
-def _expire(table: LoadedTable, values: Values) -> Rows:
-    expired = expire_snapshots(
-        table.pointer,
-        table.state,
-        Expiry(
-            older_than_ms=values["older_than"],
-            retain_last=values["retain_last"],
-            snapshot_ids=tuple(values["snapshot_ids"] or ()),
-            clean_expired_metadata=bool(values["clean_expired_metadata"]),
-        ),
-    )
-    deleted = expired.deleted
-    return [
-        (
-            deleted.data_files,
-            deleted.position_delete_files,
-            deleted.equality_delete_files,
-            deleted.manifests,
-            deleted.manifest_lists,
-            deleted.statistics_files,
-        )
-    ]
 
 
 _TABLE: Final = required("table", STRING)
@@ -129,7 +106,7 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "deleted_data_files_count BIGINT, deleted_position_delete_files_count BIGINT, "
         "deleted_equality_delete_files_count BIGINT, deleted_manifest_files_count BIGINT, "
         "deleted_manifest_lists_count BIGINT, deleted_statistics_files_count BIGINT",
-        _of_metadata(_expire),
+        expire_snapshots,
     ),
     "rewrite_data_files": Procedure(
         (
@@ -149,6 +126,26 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         _REWRITTEN_DELETES,
         rewrite_position_delete_files,
     ),
+    "rewrite_manifests": Procedure(
+        (_TABLE, Parameter("use_caching", BOOLEAN), Parameter("spec_id", INT), Parameter("sort_by", TEXTS)),
+        "rewritten_manifests_count INT, added_manifests_count INT",
+        rewrite_manifests,
+    ),
+    "remove_orphan_files": Procedure(
+        (
+            _TABLE,
+            Parameter("older_than", TIMESTAMP),
+            Parameter("location", STRING),
+            Parameter("dry_run", BOOLEAN),
+            Parameter("max_concurrent_deletes", INT),
+            Parameter("file_list_view", STRING),
+            Parameter("equal_schemes", STRINGS),
+            Parameter("equal_authorities", STRINGS),
+            Parameter("prefix_mismatch_mode", STRING),
+        ),
+        "orphan_file_location STRING",
+        remove_orphan_files,
+    ),
     "convert_equality_deletes": Procedure(
         (_TABLE, Parameter("where", STRING), Parameter("branch", STRING)),
         _REWRITTEN_DELETES,
@@ -158,8 +155,6 @@ PROCEDURES: Final[dict[str, Procedure]] = {
 _REGISTER: Final = (_TABLE, required("metadata_file", STRING))
 _REGISTERED: Final = "current_snapshot_id BIGINT, total_records_count BIGINT, total_data_files_count BIGINT"
 LATER: Final = (
-    "remove_orphan_files",
-    "rewrite_manifests",
     "snapshot",
     "migrate",
     "add_files",
