@@ -130,10 +130,11 @@ def test_a_conflict_is_replayed_on_what_came_first(
 
 def test_a_real_conflict_is_found_by_the_requirements(server: ScriptedServer, open_table: Open) -> None:
     mine, theirs = open_table(), open_table()
-    theirs.append(rows(9))
-    mine._commit()  # the state is old: the server tells
-    mine.append(rows(3))
+    with mine.transaction() as tx:
+        tx.append(rows(3))
+        theirs.append(rows(9))
     assert ids(mine) == [1, 2, 3, 9]
+    assert len(server.commits()) == 3, "the server refused the first"
 
 
 def test_a_stale_snapshot_that_a_server_refuses_by_400_is_a_conflict(server: ScriptedServer, open_table: Open) -> None:
