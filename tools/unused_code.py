@@ -14,18 +14,20 @@ PUBLIC = ROOT / "docs" / "reference" / "public-api.txt"
 ALLOWED = {
     "called by Python, pyarrow, typer or SQLAlchemy": {
         "__getattr__", "__dir__", "__call__", "readable", "writable", "seekable", "readall", "readinto", "closed", "list_commands",
-        "__signature__", "__annotations__", "scanner", "trace", "memo", "protocol", "_connected", "_begin", "serve",
+        "__signature__", "__annotations__", "scanner", "trace", "memo", "protocol", "_connected", "_begin", "serve", "ui",
     },
     "methods of PySpark's classes": {
         "whenMatched", "whenNotMatched", "whenNotMatchedBySource", "withSchemaEvolution", "updateAll", "insertAll", "tableProperty",
         "partitionedBy", "clusterBy", "createOrReplace", "overwritePartitions", "_root_plan_id", "streamReader", "streamWriter", "getMessage", "objectType", "objectName", "callSite",
     },
+    "read by the page's templates": {"first_snapshot", "in_history", "partition_count", "skew", "small_files"},
     "found by name": {"open_hdfs_store", "open_object_store"},
     "for REST catalogs": {
-        "parse_json", "write_json", "for_others",
-        "requirements_for", "parse_update", "updates_to_json", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
+        "parse_json", "write_json",
+        "parse_update", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
         "UntrustedImplementation",
     },
+
     "for the procedures that import and rewrite files": {
         "DeleteFiles", "describe_file", "write_manifest_frame", "stored_partition_type", "FileAlreadyExists",
     },

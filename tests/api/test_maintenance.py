@@ -40,7 +40,7 @@ def test_a_table_without_a_catalog_is_not_maintained(tmp_path: Path) -> None:
 
 
 def test_functions_that_are_not_there_say_what_to_use() -> None:
-    with pytest.raises(AttributeError, match="call floeberg"):
+    with pytest.raises(AttributeError, match=r"call floeberg\.cdc with txn="):
         fb.cdc_sink  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'nope'"):
         fb.nope  # noqa: B018

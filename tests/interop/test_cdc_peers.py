@@ -15,6 +15,9 @@ from peers.environments import Request
 
 pytestmark = pytest.mark.peers
 
+CANNOT = {"duckdb": {"cdc_by_key": "Comparison on NULL values"}}
+"""What a peer fails on, and what its error says: DuckDB on equality deletes of the partitions of two specs."""
+
 
 @pytest.fixture(scope="module")
 def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[str, set[Any]]]]:
@@ -29,10 +32,14 @@ def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
 
 @pytest.mark.parametrize("peer", READERS)
 def test_a_peer_reads_the_rows_that_the_events_leave(made: dict[str, tuple[str, set[Any]]], peer: str) -> None:
-    requests = [Request(location, "SELECT * FROM t") for location, _ in made.values()]
     different = []
-    for (name, (_, rows)), answer in zip(made.items(), READERS[peer](requests), strict=True):
-        expected = sorted(f"{key}\t{value}" for key, value in rows)
+    for name, (location, rows) in made.items():
+        (answer,) = READERS[peer]([Request(location, "SELECT * FROM t")])
+        known = CANNOT.get(peer, {}).get(name.rpartition("_")[0])
+        if known is not None:
+            assert known in answer.error, name
+            continue
+        expected = sorted(f"{key} | {value}" for key, value in rows)
         if answer.error or sorted(answer.rows) != expected:
             different.append(f"{name}: {answer.error or answer.rows} instead of {expected}")
     assert not different, "\n".join(different)

@@ -44,6 +44,8 @@ class ServerProcess:
     arguments: tuple[str, ...]
     port: int
     environment: Mapping[str, str]
+    script: Path | None = None
+    """What runs instead of `floeberg serve`, given the same arguments."""
     process: subprocess.Popen[str] | None = None
 
     @property
@@ -52,7 +54,10 @@ class ServerProcess:
 
     def start(self) -> None:
         """Starts it, and waits until it listens."""
-        command = [sys.executable, "-m", "floeberg.cli.main", "serve", *self.arguments, "--port", str(self.port)]
+        program = (
+            ["-c", "from floeberg.cli.main import main; main()", "serve"] if self.script is None else [str(self.script)]
+        )
+        command = [sys.executable, *program, *self.arguments, "--port", str(self.port)]
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env={**os.environ, **self.environment}
         )
@@ -80,27 +85,3 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-@contextmanager
-def server_process(
-    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None
-) -> Iterator[ServerProcess]:
-    """`floeberg serve` over a SQLite catalog named `lake` in a folder."""
-    catalog = (
-        "--catalog",
-        "lake",
-        "--type",
-        "sql",
-        "--uri",
-        f"sqlite:///{folder}/lake.db",
-        "--warehouse",
-        f"{folder}/lake",
-    )
-    server = ServerProcess((*catalog, *arguments), free_port(), environment or {})
-    server.start()
-    try:
-        yield server
-    finally:
-        if server.process is not None and server.process.poll() is None:
-            server.kill()

@@ -86,7 +86,7 @@ def test_each_update_requires_what_it_stands_on() -> None:
     uuid = r.AssertTableUuid(UUID)
     main = r.AssertRefSnapshotId("main", 11)
     expected: list[tuple[u.MetadataUpdate, tuple[r.Requirement, ...]]] = [
-        (ADD[0], ()),
+        (ADD[0], (main,)),  # it goes to no branch: what it was validated on is the one at its parent
         (ADD[1], (main,)),
         (u.RemoveSnapshotRef("main"), (main,)),
         (BRANCH[0], (r.AssertRefSnapshotId("audit", None),)),
@@ -99,7 +99,7 @@ def test_each_update_requires_what_it_stands_on() -> None:
         (u.RemovePartitionSpecs((1,)), (r.AssertDefaultSpecId(0), main)),
         (u.SetLocation("x"), ()),
         (u.UpgradeFormatVersion(3), ()),
-        (u.RemoveSnapshots((1,)), ()),
+        (u.RemoveSnapshots((1,)), (main,)),
     ]
     for update, required in expected:
         assert r.requirements_for(BASE, [update]) == (uuid, *required)

@@ -15,7 +15,6 @@ from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.metadata_files import discard, table_roots
 from floeberg.catalogs.new_table import TableDefinition
 from floeberg.catalogs.purge import delete_empty_folders
-from floeberg.catalogs.unpublished import UnpublishedPointer
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TableState
@@ -60,9 +59,7 @@ class StagedTable:
         cls, catalog: CatalogBackend, identifier: Identifier, metadata: TableMetadata, *, caches: Caches | None = None
     ) -> Self:
         """A table that its commit will create."""
-        pointer = UnpublishedPointer(catalog, identifier)
-        state = TableState(pointer.identifier, metadata, None)
-        return cls(LoadedTable(pointer, state), identifier=identifier, caches=caches)
+        return cls(catalog.stage_table(identifier, metadata), identifier=identifier, caches=caches)
 
     @classmethod
     def _of_replaced(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from floeberg.catalogs.identifiers import Identifier, Namespace, quote
 from floeberg.commit.pointer import TablePointer, TableState
@@ -30,6 +30,17 @@ class CatalogCapabilities:
     """Whether names may have characters that no folder can have."""
     several_tables: bool = False
     """Whether one commit can change several tables, all of them or none."""
+    purge: bool = False
+    """Whether the catalog itself deletes the files of a table that is dropped with `purge`."""
+
+
+CHOSEN_BY_CATALOG: Final = "catalog:/chosen-by-the-catalog"
+"""In place of a new table's location, where only the catalog knows it: creating or staging the table gives the real one."""
+
+
+def is_chosen_by_catalog(location: str) -> bool:
+    """Whether a location stands for one that the catalog will choose."""
+    return location == CHOSEN_BY_CATALOG
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +115,16 @@ class CatalogBackend(Protocol):
     def table_exists(self, identifier: Identifier) -> bool: ...
 
     def default_location(self, identifier: Identifier) -> str:
-        """Where a new table goes when its creator does not say."""
+        """Where a new table goes when its creator does not say; CHOSEN_BY_CATALOG where that is known later."""
         ...
 
     def create_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
         """Publishes a new table. Raises TableAlreadyExists, NamespaceNotFound."""
+        ...
+
+    def stage_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
+        """A table to be, as the catalog will have it: data files can be written for it, and the first swap of its pointer
+        publishes it with them, or nothing. Nothing is in the catalog before that."""
         ...
 
     def load_table(self, identifier: Identifier) -> LoadedTable:
@@ -124,9 +140,10 @@ class CatalogBackend(Protocol):
         """Takes over a table whose metadata file is there. Raises TableAlreadyExists."""
         ...
 
-    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
+    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None, purge: bool = False) -> None:
         """Removes a table from the catalog and leaves its data files, even if its metadata cannot be read. Given `only_if`
-        (for a purge), only if that is still its state. Raises TableNotFound, CommitConflict."""
+        (for a purge), only if that is still its state; with `purge`, a catalog that says so in its capabilities deletes the
+        files. Raises TableNotFound, CommitConflict."""
         ...
 
     def rename_table(self, source: Identifier, target: Identifier) -> None:

@@ -14,6 +14,7 @@ from floeberg.catalogs.filesystem_namespaces import NAMESPACE_MARKER, NamespaceF
 from floeberg.catalogs.filesystem_pointer import FilesystemPointer
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.metadata_files import is_other_table
+from floeberg.catalogs.unpublished import staged_table
 from floeberg.catalogs.versions import HINT, HINT_CHECKSUM, Version, find_head, listed_versions
 from floeberg.commit.pointer import TableState
 from floeberg.effects.protocols import Effects
@@ -192,6 +193,9 @@ class FilesystemCatalog:
             ) from conflict
         return LoadedTable(pointer, state)
 
+    def stage_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
+        return staged_table(self, identifier, metadata)
+
     def load_table(self, identifier: Identifier) -> LoadedTable:
         pointer = self._pointer(identifier)
         return LoadedTable(pointer, pointer.refresh())
@@ -206,7 +210,7 @@ class FilesystemCatalog:
             self._name, KIND, "register a table that lies elsewhere", "open it with open_table, or use a SQL catalog"
         )
 
-    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
+    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None, purge: bool = False) -> None:
         """Removes the published versions, oldest first, so that a crash on the way leaves the newest state or none; the data
         files stay, and with them, unless the table is being purged, a copy of the last metadata, which no reader takes
         for a version: `open_table` and other catalogs' `register_table` can bring the table back."""

@@ -14,6 +14,7 @@ from floeberg.catalogs.pointed_views import PointedViews
 from floeberg.catalogs.pointer_rows import TABLE, VIEW, PointerRows
 from floeberg.catalogs.row_pointer import RowPointer
 from floeberg.catalogs.row_pointers import swap_together
+from floeberg.catalogs.unpublished import staged_table
 from floeberg.commit.pointer import TableState
 from floeberg.effects.protocols import Effects
 from floeberg.errors import (
@@ -197,11 +198,14 @@ class PointedCatalog:
         parts = [(self._pointer(one.identifier), one.base, one.new) for one in swaps]
         return swap_together(self.rows, self._stores, parts)
 
+    def stage_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
+        return staged_table(self, identifier, metadata)
+
     def load_table(self, identifier: Identifier) -> LoadedTable:
         pointer = self._pointer(identifier)
         return LoadedTable(pointer, pointer.refresh())
 
-    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
+    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None, purge: bool = False) -> None:
         expected = None if only_if is None else only_if.metadata_location
         try:
             dropped = self.rows.delete(identifier, TABLE, expected=expected)

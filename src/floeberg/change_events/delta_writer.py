@@ -27,12 +27,11 @@ from floeberg.change_events.sequences import (
     EventRules,
     KeyChanges,
     key_changes,
+    refuse_bad,
     screened,
-    shown,
     whole_keys,
 )
 from floeberg.effects.protocols import Store
-from floeberg.errors import InvalidInput
 from floeberg.files.deletion_vector import bitmap_of
 from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.schema import Schema
@@ -158,10 +157,10 @@ class DeltaWriter:
             return
         groups: dict[object, dict[DeletedFile, BitMap64]] = {}
         for file, positions in dead.items():
-            group = repr(file.partition) if self._layout.by_partition else file.file_path
-            groups.setdefault(group, {})[file] = positions
-        for together in groups.values():
-            self._deletes.append(self._position_deletes(together))
+            key = repr(file.partition) if self._layout.by_partition else file.file_path
+            groups.setdefault(key, {})[file] = positions
+        for group in groups.values():
+            self._deletes.append(self._position_deletes(group))
 
     def _position_deletes(self, dead: Mapping[DeletedFile, BitMap64]) -> DataFile:
         one = next(iter(dead))
@@ -193,11 +192,7 @@ class DeltaWriter:
         return str(write_properties(self._layout.properties, deletes=deletes).file_format)
 
     def _refuse(self, bad: list[BadEvent]) -> None:
-        raise InvalidInput(
-            f"table {self._layout.table}: an event cannot be applied, {shown(bad[0])}. Nothing was committed; mend the "
-            "events, or give dead_letters= a table that takes such events",
-            table=self._layout.table,
-        )
+        refuse_bad(bad, self._layout.table)
 
     def _abort(self) -> None:
         for writer in (self._data, *self._keys):

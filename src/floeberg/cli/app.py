@@ -36,6 +36,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "rewrite-manifests": "Rewrite the manifests of a table, clustered by partition.",
     "expire-snapshots": "Expire old snapshots and delete the files that only they reach.",
     "remove-orphans": "Find files in a table's folder that nothing refers to, and delete them.",
+    "ui": "Open a page to look into tables, in the browser.",
     "serve": "Serve a catalog to other engines by the Iceberg REST protocol, with a page to look into its tables.",
 }
 """What each command does; the module of its name (with _ for -) holds a function of its name."""

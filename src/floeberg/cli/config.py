@@ -3,7 +3,7 @@
 # ~/.floeberg.toml, then ./floeberg.toml; or only the file that --config or FLOEBERG_CONFIG names
 default = "lake"
 [catalog.lake]
-type = "sql"                      # filesystem (the default), sql or memory
+type = "sql"                      # filesystem (the default), sql, rest or memory
 uri = "sqlite:///lake.db"
 warehouse = "s3://bucket/lake"
 default-namespace = "db"

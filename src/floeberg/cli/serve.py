@@ -78,7 +78,7 @@ def serve(
 
     floeberg serve --type sql --uri sqlite:///lake.db --warehouse ./lake --token-file tokens
     """
-    settings_module, served_module, tokens_module, run_module = _modules()
+    settings_module, served_module, tokens_module, run_module = server_modules()
     token = os.environ.get(TOKEN_VARIABLE)
     tokens = None
     if token or token_file is not None:
@@ -119,7 +119,8 @@ def served_names(target: Target) -> list[str]:
     return [first, *(name for name in target.config.catalogs if name != first)]
 
 
-def _modules() -> tuple[Any, Any, Any, Any]:
+def server_modules() -> tuple[Any, Any, Any, Any]:
+    """The server's settings, served catalogs, tokens and runner. Raises UnsupportedFeature where it is not installed."""
     try:
         return (
             importlib.import_module("floeberg.server.settings"),

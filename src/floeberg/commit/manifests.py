@@ -8,10 +8,8 @@ from typing import Final
 from msgspec import structs
 
 from floeberg.commit.merging import MergePolicy
-from floeberg.commit.workspace import Workspace
+from floeberg.commit.workspace import Workspace, encode_manifest
 from floeberg.errors import InvalidInput
-from floeberg.files.manifest import write_manifest
-from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 
@@ -69,14 +67,8 @@ def _parts(
     """The entries in groups that fill a manifest each, estimated from a sample."""
     if len(entries) <= 2 * _SAMPLE:
         return [entries]
-    sample = write_manifest(
-        entries[:_SAMPLE],
-        spec=metadata.spec(spec_id),
-        schema=metadata.current_schema,
-        format_version=metadata.format_version,
-        content=content,
-        snapshot_id=snapshot_id,
-        partition_type=partition_type_of(metadata, spec_id),
+    sample = encode_manifest(
+        entries[:_SAMPLE], spec_id=spec_id, content=content, metadata=metadata, snapshot_id=snapshot_id
     )
     target = MergePolicy.from_properties(metadata.properties).target_size_bytes
     most = max(_SAMPLE, target * _SAMPLE // len(sample.data))

@@ -16,8 +16,8 @@ import polars as pl
 from floeberg.commit.pointer import TablePointer
 from floeberg.errors import FloebergError, StorageError, UnsupportedFeature
 from floeberg.files.frame import manifest_frame
+from floeberg.files.manifest import WrittenManifest, read_manifest, unlisted_manifest, write_manifest
 from floeberg.files.manifest import entries as entries_of
-from floeberg.files.manifest import read_manifest, unlisted_manifest, write_manifest
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -170,24 +170,13 @@ class Workspace:
         snapshot_id: int,
     ) -> ManifestFile:
         """A manifest of these entries, in their order; one that an earlier attempt wrote with the same entries is reused."""
-        key = (spec_id, content, metadata.format_version, snapshot_id, tuple(_said(entry) for entry in entries))
+        key = (spec_id, content, metadata.format_version, snapshot_id, tuple(_entry_key(entry) for entry in entries))
         known = self._written.get(key)
         if known is not None:
             return known
         location = self.metadata_location(metadata, f"{self.commit_uuid}-m{self._manifest_number}.avro")
         self._manifest_number += 1
-        properties = metadata.properties
-        written = write_manifest(
-            entries,
-            spec=metadata.spec(spec_id),
-            schema=metadata.current_schema,
-            format_version=metadata.format_version,
-            content=content,
-            snapshot_id=snapshot_id,
-            partition_type=partition_type_of(metadata, spec_id),
-            codec=properties.get(COMPRESSION, "gzip"),
-            level=integer_property(properties, COMPRESSION_LEVEL, 0) if COMPRESSION_LEVEL in properties else None,
-        )
+        written = encode_manifest(entries, spec_id=spec_id, content=content, metadata=metadata, snapshot_id=snapshot_id)
         self._write(location, written.data)
         manifest = written.to_manifest_file(location)
         self._written[key] = manifest
@@ -236,7 +225,30 @@ class Workspace:
         return self._pointer.store_for(location).read(location)
 
 
-def _said(entry: ManifestEntry) -> tuple[object, ...]:
+def encode_manifest(
+    entries: Sequence[ManifestEntry],
+    *,
+    spec_id: int,
+    content: ManifestContent,
+    metadata: TableMetadata,
+    snapshot_id: int,
+) -> WrittenManifest:
+    """A manifest's bytes, compressed as the table's properties say."""
+    properties = metadata.properties
+    return write_manifest(
+        entries,
+        spec=metadata.spec(spec_id),
+        schema=metadata.current_schema,
+        format_version=metadata.format_version,
+        content=content,
+        snapshot_id=snapshot_id,
+        partition_type=partition_type_of(metadata, spec_id),
+        codec=properties.get(COMPRESSION, "gzip"),
+        level=integer_property(properties, COMPRESSION_LEVEL, 0) if COMPRESSION_LEVEL in properties else None,
+    )
+
+
+def _entry_key(entry: ManifestEntry) -> tuple[object, ...]:
     """The part of a manifest's entry that may change from one attempt to the next."""
     file = entry.data_file
     return (

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from floeberg.errors import InvalidInput
 from floeberg.server.access import AccessControl
 from floeberg.server.error_bodies import error_body, json_response
+from floeberg.server.page.routes import page_routes
 from floeberg.server.rest.routes import rest_routes
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.server.settings import ServerSettings
@@ -26,7 +27,7 @@ def make_app(catalogs: Iterable[ServedCatalog], settings: ServerSettings) -> Sta
     if not by_name:
         raise InvalidInput("a server needs a catalog to serve")
     return Starlette(
-        routes=rest_routes(by_name, settings),
+        routes=[*rest_routes(by_name, settings), *(page_routes(by_name) if settings.page else ())],
         middleware=[Middleware(AccessControl, settings=settings)],
         exception_handlers={HTTPException: _http_error},
     )

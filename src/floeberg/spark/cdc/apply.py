@@ -11,16 +11,20 @@ from floeberg.change_events.delta_commit import check_takes_deltas, delta_layout
 from floeberg.change_events.keys import key_fields
 from floeberg.change_events.sequences import EventCounts, EventRules
 from floeberg.commit.append import Append
-from floeberg.commit.commit import Committed, commit_operations
-from floeberg.commit.idempotence import AppTransaction, find_committed
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.commit import Committed, commit_operations, skip_committed
+from floeberg.commit.idempotence import AppTransaction
+from floeberg.commit.operation import Operation
 from floeberg.commit.retry import RetryPolicy
 from floeberg.errors import CommitConflict, FloebergError, InvalidInput, ValidationConflict
 from floeberg.row_changes.schema_evolution import evolve_schema
 from floeberg.spark.cdc.column_events import EventFrame, column_events
 from floeberg.spark.cdc.dead_letters import DeadLetterTask, dead_letter_table, dead_letter_task
-from floeberg.spark.cdc.delta_job import DeltaTask, WrittenBatch, write_events
-from floeberg.spark.cdc.options import CdcOptions
+from floeberg.spark.cdc.delta_job import DeltaTask, write_events
+from floeberg.spark.cdc.envelope_events import envelope_events
+from floeberg.spark.cdc.last_states import last_states
+from floeberg.spark.cdc.options import DEBEZIUM, CdcOptions
+from floeberg.spark.cdc.position_lookup import apply_states, by_position
+from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.destination import Destination, destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.session import AttachedSession, session_of
@@ -28,11 +32,15 @@ from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.workers.stores import worker_stores
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.job import remove_written
+from floeberg.spark.write.options import TXN_APP_ID, TXN_VERSION
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.snapshots.manifest_entry import DataFile
 from floeberg.spec.types import NestedField, StructType
 from floeberg.sql.text.cursor import parse_parts
+from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,6 +75,8 @@ class CdcResult:
     duplicates: int = 0
     superseded: int = 0
     bad: int = 0
+    older: int = 0
+    """Keys whose rows in the table are newer than their events, which change nothing then."""
 
 
 def apply_events(frame: DataFrame, name: str, options: CdcOptions, once: Transaction | None = None) -> CdcResult:
@@ -84,7 +94,7 @@ def apply_events(frame: DataFrame, name: str, options: CdcOptions, once: Transac
             raise InvalidInput(f"{name} is a view; events are applied to a table")
         metadata = resolved.table.state.metadata
         where = destination(session.spark, metadata, selector=resolved.selector, branch=options.branch)
-        return _Batch(session, frame, resolved.table, where, options, once).run()
+        return _Batch(session, resolved.identifier, frame, resolved.table, where, options, once).run()
 
     policy = RetryPolicy.from_properties(session.resolve(identifier).table.state.metadata.properties)  # type: ignore[union-attr]
     return _again_on_conflict(run, policy)
@@ -101,12 +111,19 @@ def _again_on_conflict(run: Callable[[], CdcResult], policy: RetryPolicy) -> Cdc
     return run()
 
 
+@dataclass(frozen=True, slots=True)
+class _Letters:
+    table: LoadedTable
+    task: DeadLetterTask
+
+
 class _Batch:
     """One attempt to apply a batch to a table as it is loaded."""
 
     def __init__(
         self,
         session: AttachedSession,
+        identifier: TableIdentifier,
         frame: DataFrame,
         table: LoadedTable,
         where: Destination,
@@ -115,6 +132,7 @@ class _Batch:
     ) -> None:
         check_takes_deltas(table.state.metadata, table.state.identifier)
         self._session = session
+        self._identifier = identifier
         self._frame = frame
         self._base = table
         self._where = where
@@ -126,29 +144,30 @@ class _Batch:
         return self._base.state.identifier
 
     def run(self) -> CdcResult:
-        if self._once is not None:
-            done = find_committed(self._base.pointer.refresh().metadata, self._once, identifier=self._name)
-            if done is not None:
-                return self._skipped()
+        if self._once is not None and skip_committed(self._base.pointer, self._once) is not None:
+            return self._skipped()
         table, evolves, events = self._prepared()
         metadata = table.state.metadata
         keys = key_fields(metadata.current_schema, self._options.keys, table=self._name, case_sensitive=False)
+        rules = self._rules(keys, events, metadata)
+        letters = self._dead_letters()
+        if self._options.lookup is not None:
+            return self._by_position(table, evolves, events, keys, rules, letters)
         reach = plan_reach(table, keys, branch=self._where.read_branch)
         layout = delta_layout(table, keys, reach)
-        letters = self._dead_letters()
         task = DeltaTask(
             stores=worker_stores(table.pointer.stores, location=metadata.location),
             layout=layout,
-            rules=self._rules(keys, events, metadata),
+            rules=rules,
             partition_types=_partition_types(metadata, (layout.spec, *reach.specs)),
-            dead_letters=None if letters is None else letters[1],
+            dead_letters=None if letters is None else letters.task,
         )
-        written = write_events(events.frame, table, task, letters=None if letters is None else letters[0])
-        if letters is not None:
-            self._commit_dead_letters(letters[0], written)
-        operations = delta_operations(written.deltas, reach, self._target())
+        written = write_events(events.frame, table, task, letters=None if letters is None else letters.table)
+        self._commit_dead_letters(letters, written.dead_letters)
+        operations = delta_operations(written.deltas, reach, self._where.target({}))
+        counts = total(written.deltas)
         if not operations and self._once is None:
-            return self._result(None, written)
+            return self._result(None, counts)
         try:
             committed = self._commit(self._base, [*self._where.first, *evolves, *operations], self._once)
         except FloebergError as error:
@@ -158,12 +177,57 @@ class _Batch:
         if committed.skipped is not None:
             remove_written(layout, table)
             return self._skipped()
-        return self._result(committed, written)
+        return self._result(committed, counts)
+
+    def _by_position(
+        self,
+        table: LoadedTable,
+        evolves: tuple[Operation, ...],
+        events: EventFrame,
+        keys: tuple[NestedField, ...],
+        rules: EventRules,
+        letters: _Letters | None,
+    ) -> CdcResult:
+        """Looks the keys up first, so that rows are deleted by position."""
+        target = ChangedTable(
+            session=self._session,
+            identifier=self._identifier,
+            table=table,
+            verb="merge",
+            alias=self._identifier.path[-1],
+            destination=self._where,
+            first=tuple(self._where.first),
+            base=self._base.state,
+            read=set(),
+            session_options={} if self._once is None else _txn_options(self._once),
+        )
+        states = last_states(
+            events.frame,
+            rules,
+            table=self._name,
+            task=None if letters is None else letters.task,
+            letters=None if letters is None else letters.table,
+        )
+        self._commit_dead_letters(letters, states.dead_letters)
+        stored = self._stored_order(table.state.metadata)
+        applied = apply_states(
+            by_position(target, evolves), states, keys, order_by=stored, placeholder=self._options.placeholder
+        )
+        if applied.committed is not None and applied.committed.skipped is not None:
+            return self._skipped()
+        counts = replace(states.counts, rows_written=applied.rows_written, keys_deleted=applied.rows_deleted)
+        return self._result(applied.committed, counts, older=applied.older)
+
+    def _stored_order(self, metadata: TableMetadata) -> tuple[NestedField, ...]:
+        """The columns of the table that hold the order of its rows' events; none unless all do."""
+        names = self._options.order_by or ()
+        found = [metadata.current_schema.find(name, case_sensitive=False) for name in names]
+        return () if None in found else tuple(field for field in found if field is not None)
 
     def _prepared(self) -> tuple[LoadedTable, tuple[Operation, ...], EventFrame]:
         """The table with the columns that the events bring, the operations that add them, and the events lined up with it."""
         state = self._base.state
-        events = column_events(self._frame, self._options, state.metadata.current_schema, table=self._name)
+        events = self._events(state.metadata.current_schema)
         table = self._base
         operations: tuple[Operation, ...] = ()
         case_sensitive = self._session.setting("spark.sql.caseSensitive", "false") == "true"
@@ -180,6 +244,12 @@ class _Batch:
             carried=events.carried,
         )
         return table, operations, replace(events, frame=aligned(events.frame, alignment))
+
+    def _events(self, schema: Schema) -> EventFrame:
+        if self._options.format != DEBEZIUM:
+            return column_events(self._frame, self._options, schema, table=self._name)
+        keys = key_fields(schema, self._options.keys, table=self._name, case_sensitive=False)
+        return envelope_events(self._frame, self._options, schema, [field.name for field in keys], table=self._name)
 
     def _rules(self, keys: tuple[NestedField, ...], events: EventFrame, metadata: TableMetadata) -> EventRules:
         present = set(events.frame.columns)
@@ -199,28 +269,29 @@ class _Batch:
             collapse=self._options.collapse,
             one_partition=events.one_partition,
             required=tuple(required),
+            placeholder=self._options.placeholder,
+            keeps_placeholders=self._options.lookup is not None,
         )
-
-    def _target(self) -> Target:
-        return self._where.target({})
 
     # dead letters
 
-    def _dead_letters(self) -> tuple[LoadedTable, DeadLetterTask] | None:
+    def _dead_letters(self) -> _Letters | None:
         if self._options.dead_letters is None:
             return None
         table = dead_letter_table(self._session, self._options.dead_letters)
         once = self._once
         batch = str(self._base.pointer.effects.ids.uuid()) if once is None else f"{once.app_id}:{once.version}"
-        return table, dead_letter_task(table, target=self._name, batch=batch)
+        return _Letters(table, dead_letter_task(table, target=self._name, batch=batch))
 
-    def _commit_dead_letters(self, table: LoadedTable, written: WrittenBatch) -> None:
+    def _commit_dead_letters(self, letters: _Letters | None, files: list[DataFile]) -> None:
         """Before the batch itself, so that no bad event is lost; once for each target, which names the application."""
+        if letters is None or not files:
+            return
         once = self._once
         if once is not None:
             once = AppTransaction(app_id=f"{once.app_id} {self._name}", version=once.version, content=once.content)
-        if written.dead_letters:
-            self._commit(table, [Append(files=written.dead_letters)], once)
+        if self._commit(letters.table, [Append(files=files)], once).skipped is not None:
+            remove_written(letters.task.writer, letters.table)
 
     def _commit(self, table: LoadedTable, operations: list[Operation], once: AppTransaction | None) -> Committed:
         summary = engine_summary(self._session.spark)
@@ -231,9 +302,8 @@ class _Batch:
     def _skipped(self) -> CdcResult:
         return CdcResult(table=self._name, skipped=True)
 
-    def _result(self, committed: Committed | None, written: WrittenBatch) -> CdcResult:
+    def _result(self, committed: Committed | None, counts: EventCounts, *, older: int = 0) -> CdcResult:
         snapshots = () if committed is None else committed.snapshots
-        counts: EventCounts = total(written.deltas)
         return CdcResult(
             table=self._name,
             snapshot_id=snapshots[-1].snapshot_id if snapshots else None,
@@ -244,6 +314,7 @@ class _Batch:
             duplicates=counts.duplicates,
             superseded=counts.superseded,
             bad=counts.bad,
+            older=older,
         )
 
 
@@ -253,3 +324,7 @@ def _partition_types(metadata: TableMetadata, specs: tuple[PartitionSpec, ...]) 
         spec.spec_id: partition_type_of(metadata, spec.spec_id) if spec.spec_id in known else StructType(())
         for spec in specs
     }
+
+
+def _txn_options(once: AppTransaction) -> dict[str, str]:
+    return {TXN_APP_ID: once.app_id, TXN_VERSION: str(once.version)}

@@ -10,7 +10,6 @@ from floeberg.catalogs.base import LoadedTable, shown_name
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.new_table import TableDefinition, require_namespace, stated_version
 from floeberg.catalogs.purge import purge_table
-from floeberg.catalogs.unpublished import UnpublishedPointer
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.operation import Operation, Target
@@ -46,7 +45,6 @@ from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.sql.statements.statements import CreateTable, CreateTableLike, DropTable, RenameTable
 from floeberg.sql.text.names import SESSION_CATALOG, TableIdentifier
 from floeberg.storage.location import parse_from_user
-from floeberg.storage.registry import Stores
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -148,7 +146,7 @@ def make_table(
         return
     operations: list[Operation] = [*first]
     if frame is not None:
-        operations += _append(base, first, frame, stores=attached.backend.stores, options=options or {})
+        operations += _append(base, first, frame, options=options or {})
     _publish(base, operations, if_not_exists=new.if_not_exists)
 
 
@@ -172,8 +170,7 @@ def _base(
     require_namespace(backend, key)
     where = definition.location or backend.default_location(key)
     metadata = definition.new_metadata(location=where, effects=backend.effects)
-    pointer = UnpublishedPointer(backend, key)
-    return LoadedTable(pointer, TableState(pointer.identifier, metadata, None)), ()
+    return backend.stage_table(key, metadata), ()
 
 
 def _planned(loaded: LoadedTable, replacement: ReplaceTable) -> LoadedTable:
@@ -188,7 +185,6 @@ def _append(
     first: tuple[Operation, ...],
     frame: DataFrame,
     *,
-    stores: Stores,
     options: Mapping[str, str],
 ) -> list[Operation]:
     """Writes the rows for the new definition of the table."""
@@ -208,7 +204,7 @@ def _append(
     frame = with_wkb(frame, schema, names=[field.name for field in schema.fields], table=table_name)
     new_ids = {field.field_id for field in schema.fields}
     rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False, new_ids=new_ids))
-    files = write_data_files(rows, table, stores=stores, options=given)
+    files = write_data_files(rows, table, options=given)
     return [Append(files=files, target=Target(summary=given.summary))] if files else []
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
@@ -168,13 +169,21 @@ def remove_written(task: WrittenNames, table: LoadedTable) -> None:
 
 def _collected(frame: DataFrame, work: Work, schema: str, table: LoadedTable) -> list[Any]:
     """Runs the job. What a worker found wrong with the rows comes back as the error that it raised there."""
-    try:
+    with worker_error(table.state.identifier):
         return collect_from_workers(frame, work, schema)
+
+
+@contextmanager
+def worker_error(table: str) -> Iterator[None]:
+    """Raises InvalidInput, naming the table, for one that a worker raised."""
+    try:
+        yield
     except PySparkException as error:
         found = _WORKER_ERROR.search(str(error))
         if found is None:
             raise
-        raise InvalidInput(f"table {table.state.identifier}: {found[1].strip()}") from error
+        name = f"table {table}: "
+        raise InvalidInput(name + found[1].strip().removeprefix(name)) from error
 
 
 def _sorted_as(file: DataFile, order: SortOrder) -> DataFile:

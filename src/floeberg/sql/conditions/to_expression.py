@@ -57,7 +57,8 @@ def to_exact_expression(
 ) -> Expression | None:
     """An expression that is true for exactly the rows for which all conditions are, or None.
 
-    For whoever acts on files as a whole, such as a DELETE by metadata alone."""
+    For actions on whole files, such as a metadata-only DELETE.
+    """
     settings = CoercionSettings(ansi, session_time_zone, case_sensitive, timestamp_ntz, binary_strings)
     converter = _Converter(schema, settings, exact=True)
     parts = [converter.convert(condition) for condition in conditions]
