@@ -142,7 +142,7 @@ def test_a_bad_event_fails_the_batch_by_default_and_leaves_no_file() -> None:
     builder = TableBuilder("id bigint, p int, v string", partition_by=["p"])
     events = [("I", (n, n % 3, "a"), (n,)) for n in range(9)]
     folder = builder.table.location
-    store = builder.table.pointer.store_for(folder)
+    store = builder.table._pointer.store_for(folder)
     before = {info.location for info in store.list(folder)}
     with pytest.raises(InvalidInput, match=r"table .*db\.t: an event cannot be applied, the code is null: .*\"id\": 5"):
         write_batch(builder, [*events, ("?", (5, 0, "a"), (5,))], batch_rows=1)

@@ -11,6 +11,8 @@ from floeberg.catalogs.identifiers import Namespace
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten
+from floeberg.maintenance.rewrite.delete_files import DeleteRewriteRequest, RewrittenDeletes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,12 +46,12 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
     adds catalogs. Raises InvalidInput, also for a name that another catalog has in this session, and UnsupportedFeature for a
     kind of catalog that comes later.
     """
-    session = spark_module("floeberg.spark.host.session")
+    state = spark_module("floeberg.spark.host.session_state")
     given = {}
     for one in catalogs:
         if not isinstance(one, AttachableCatalog):
             raise InvalidInput(f"attach takes catalogs made by floeberg.catalog(…), not {type(one).__name__}")
-        given[one.name] = session.AttachedCatalog(
+        given[one.name] = state.AttachedCatalog(
             one._backend, one.table_defaults, one.table_overrides, one.default_namespace
         )
     spark_module("floeberg.spark.entry.attach").attach(spark, given, effects=effects or system_effects())
@@ -70,6 +72,21 @@ def to_spark(spark: SparkSession, table: LoadedTable, **asked: Any) -> DataFrame
     """A table's rows as a DataFrame, for `Table.to_spark`."""
     frame: DataFrame = spark_module("floeberg.spark.entry.to_spark").to_spark(spark, table, **asked)
     return frame
+
+
+def rewrite_on_spark(spark: SparkSession, table: LoadedTable, request: RewriteRequest, **told: Any) -> Rewritten:
+    """Rewrites a table's data files by Spark jobs, for `Table.maintenance`."""
+    done: Rewritten = spark_module("floeberg.spark.procedures.rewrites").rewrite_on_spark(spark, table, request, **told)
+    return done
+
+
+def convert_on_spark(
+    spark: SparkSession, table: LoadedTable, request: DeleteRewriteRequest, **told: Any
+) -> RewrittenDeletes:
+    """Converts a table's equality deletes with a Spark job, for `Table.maintenance`."""
+    module = spark_module("floeberg.spark.procedures.rewrites")
+    done: RewrittenDeletes = module.convert_on_spark(spark, table, request, **told)
+    return done
 
 
 def _check_pyspark() -> None:

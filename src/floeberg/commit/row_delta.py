@@ -31,7 +31,7 @@ from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowDelta:
-    """Adds data and delete files, and removes delete files that new ones take in (or data files emptied by it).
+    """Adds data and delete files, and removes delete files that the new ones replace (or data files without live rows).
 
     `referenced` names all data files whose positions the new deletes hold; deletion vectors and delete files of one data
     file name theirs themselves. `view` None is for changes that read nothing, such as upserts by equality deletes, whose
@@ -84,7 +84,7 @@ class RowDelta:
         return DELETE if deletes and not adds_data else OVERWRITE
 
     def _check_places(self, base: TableMetadata, workspace: Workspace, deletes: Sequence[DataFile]) -> None:
-        """Once a commit: what happens to the data files afterwards is for the validations to see."""
+        """Checked once per commit: what other commits do to the data files later is up to the validations."""
         deletes_lie_with_their_data(
             deletes,
             added_data=[file for file in self.added if file.content is FileContent.DATA],

@@ -160,11 +160,11 @@ class DataFileWriter:
             record_count=metrics.record_count,
             file_size_in_bytes=result.file_size_in_bytes,
             column_sizes=result.column_sizes,
-            value_counts=self._told(metrics.value_counts),
-            null_value_counts=self._told(metrics.null_value_counts),
-            nan_value_counts=self._told(metrics.nan_value_counts),
-            lower_bounds=self._told({**metrics.lower_bounds, **lower}),
-            upper_bounds=self._told({**metrics.upper_bounds, **upper}),
+            value_counts=self._manifest_metrics(metrics.value_counts),
+            null_value_counts=self._manifest_metrics(metrics.null_value_counts),
+            nan_value_counts=self._manifest_metrics(metrics.nan_value_counts),
+            lower_bounds=self._manifest_metrics({**metrics.lower_bounds, **lower}),
+            upper_bounds=self._manifest_metrics({**metrics.upper_bounds, **upper}),
             split_offsets=result.split_offsets,
             sort_order_id=kind.sort_order_id,
             equality_ids=kind.equality_ids,
@@ -181,7 +181,7 @@ class DataFileWriter:
                 lower[field_id], upper[field_id] = least, greatest
         return lower, upper
 
-    def _told(self, metrics: Mapping[int, V]) -> Mapping[int, V]:
+    def _manifest_metrics(self, metrics: Mapping[int, V]) -> Mapping[int, V]:
         """The metrics that go into the manifest. Of equality deletes only those of the keys: other columns need not hold
         what the deleted rows hold, and the Java library rules delete files out by them."""
         keys = self._kind.equality_ids

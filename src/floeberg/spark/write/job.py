@@ -127,7 +127,7 @@ def writer_task(
 
 
 def run_writers(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work | None = None) -> list[DataFile]:
-    """Runs a writer, or work around it, over the rows as they are distributed, and describes what was written."""
+    """Runs a writer, or a task around one, over the distributed rows, and describes the written files."""
     results = run_work(rows, table, task, work or task, RESULT_SCHEMA)
     return [decode_data_file(bytes(row.file), task.partition_type) for row in results]
 
