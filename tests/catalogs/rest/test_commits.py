@@ -252,6 +252,26 @@ def test_a_staged_table_is_created_by_its_commit_or_not_at_all(server: ScriptedS
     assert isinstance(caught.value.__cause__, TableAlreadyExists)
 
 
+def test_a_staged_table_is_found_by_its_snapshots_whatever_uuid_the_server_gives_it(
+    server: ScriptedServer, open_table: Open
+) -> None:
+    """Its data files are deleted when it was not created: that must be certain."""
+    from dataclasses import replace
+
+    from floeberg.commit.pointer import TableState
+
+    new = open_table().metadata
+    cat = Catalog(server.open())
+
+    def created_twice(request):
+        server.put(("db", "new"), replace(new, table_uuid="00000000-1111-2222-3333-444444444444"))
+        return error(409, "Table already exists", "AlreadyExistsException")
+
+    server.script["POST /v1/namespaces/db/tables/new"] = [created_twice]
+    state = cat._backend._tables.pointer(cat.identifier("db.new")).swap(TableState("lake.db.new", new, None), new)
+    assert state.metadata.snapshots == new.snapshots
+
+
 def test_commits_that_never_win_give_up(server: ScriptedServer, open_table: Open) -> None:
     table = open_table()
     server.script[COMMIT] = ["409"] * 20
