@@ -11,7 +11,7 @@ N      ?= 20000
 FIRST  ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick check model tpcds bench sim docs lock clean format api-update interop-peers interop-java \
+.PHONY: help setup java demo test test-quick check model joins tpcds bench sim docs lock clean format api-update interop-peers interop-java \
 	test-spark test-connect test-cluster test-spark41 bench-spark
 
 help: ## list the targets
@@ -104,6 +104,9 @@ demo: $(STAMP) ## run the main job: a table's story, start to end
 
 model: java $(STAMP) ## 500 random sequences of row-level changes on Spark against a model (long)
 	FLOEBERG_MODEL_SEQUENCES=500 $(PYTEST) -q tests/spark/dml/test_row_level_model.py
+
+joins: java $(STAMP) ## 500 random joins with and without join pruning against plain Spark (long)
+	FLOEBERG_JOIN_WORLDS=50 $(PYTEST) -q -s tests/spark/sql/test_join_pruning.py tests/spark/sql/test_join_pruning_files.py
 
 tpcds: java $(STAMP) ## the 99 queries of TPC-DS at scale 1 against plain Spark (long)
 	FLOEBERG_TPCDS_SCALE=1 $(PYTEST) -q tests/spark/test_tpcds.py

@@ -15,6 +15,7 @@ from floeberg.catalogs.base import CatalogBackend, LoadedTable, LoadedView
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.errors import InvalidInput, NamespaceNotFound, NotFound, UnsupportedFeature, ViewNotFound
 from floeberg.scan.frame_cache import FrameCache
+from floeberg.scan.kept_keys import KeptKeys
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session_checks import is_stopped, stopped_session
@@ -119,6 +120,7 @@ class SessionState:
     """How many views were marked."""
     manifests: FrameCache = field(default_factory=FrameCache)
     """Decoded manifests, which never change."""
+    join_keys: KeptKeys = field(default_factory=KeptKeys)
 
 
 _FILE_SOURCES: Final = frozenset({"parquet", "orc", "avro", "json", "csv", "text", "xml", "binaryfile"})

@@ -21,6 +21,7 @@ from floeberg.scan.splits import SplitOptions
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
+from floeberg.spark.read.join_keys import JoinKey, PrunedBy, key_reference, pruned_by_keys
 from floeberg.spark.read.native_scan import CompiledScan
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.parquet.field_names import floating_ids, planned_with_nan
@@ -42,17 +43,19 @@ def table_frame(
     select: Sequence[str] | None = None,
     metadata_columns: Sequence[str] = (),
     options: Mapping[str, object] | None = None,
+    keys: Sequence[JoinKey] = (),
     cache: FrameCache | None = None,
 ) -> Any:
     """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
 
     `where` only leaves out files (and rows, where that costs nothing) that cannot match: whoever gives it must also apply
-    the condition to the frame. The snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound,
-    RefNotFound, UnsupportedFeature, FormatError.
+    the condition to the frame, and join it with whatever has the `keys`, which leave out files as well. The
+    snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound, RefNotFound, UnsupportedFeature, FormatError.
     """
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
     metadata = table.state.metadata
     chosen: Chosen | None
+    pruned_by: tuple[PrunedBy, ...] = ()
     if parsed.is_incremental:
         if (snapshot_id, as_of_ms) != (None, None):
             raise InvalidInput(f"table {metadata.location}: an incremental read takes no snapshot or time beside it")
@@ -73,7 +76,8 @@ def table_frame(
             ref=_one(ref, parsed.ref, "branch or tag"),
             as_of_ms=_one(as_of_ms, parsed.as_of_ms, "as-of-timestamp"),
         )
-        plan = _plan(table, chosen, where=where, cache=cache, options=parsed)
+        plan = _plan(table, chosen, where=where, cache=cache, options=parsed, keys=keys)
+        plan, pruned_by = pruned_by_keys(plan, keys)
         schema = chosen.schema
     projection = projected_schema(metadata, schema, select=select, metadata_columns=list(metadata_columns))
     frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
@@ -88,6 +92,7 @@ def table_frame(
         options=parsed,
         cache=cache,
         own_file_name=routes.is_plain,
+        pruned_by=pruned_by,
     )
     remember(frame, scan)
     return frame
@@ -107,16 +112,24 @@ def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -
 
 
 def _plan(
-    table: LoadedTable, chosen: Chosen, *, where: Expression, cache: FrameCache | None, options: FrameOptions
+    table: LoadedTable,
+    chosen: Chosen,
+    *,
+    where: Expression,
+    cache: FrameCache | None,
+    options: FrameOptions,
+    keys: Sequence[JoinKey] = (),
 ) -> ScanPlan:
     metadata = table.state.metadata
+    references = [key_reference(key.column, chosen.schema) for key in keys]
+    key_ids = frozenset(reference.field_id for reference in references if reference is not None)
     return plan_files(
         metadata,
         chosen,
         store_for=table.pointer.store_for,
         where=where,
         cache=cache,
-        keep_metrics_of=floating_ids(chosen.schema) | all_partition_sources(metadata),
+        keep_metrics_of=floating_ids(chosen.schema) | all_partition_sources(metadata) | key_ids,
         ignore_scheme=options.ignore_scheme,
     )
 

@@ -13,6 +13,7 @@ from floeberg.spark.host.destination import WAP_BRANCH_SETTING, WAP_ENABLED
 from floeberg.spark.host.session import AttachedSession, Resolved, Selection
 from floeberg.spark.read.derived_frames import TableOrigin, note_origin
 from floeberg.spark.read.frame import table_frame
+from floeberg.spark.read.join_keys import JoinKey
 from floeberg.spark.read.metadata_tables import metadata_frame
 from floeberg.spark.read.options import CHOOSING, WITHOUT_EFFECT, FrameOptions
 from floeberg.spark.read.table_cache import cached_frame
@@ -122,8 +123,9 @@ def frame_of(
     *,
     where: Expression = TRUE,
     metadata_columns: Sequence[str] = (),
+    keys: Sequence[JoinKey] = (),
 ) -> DataFrame:
-    """A table, or one of its metadata tables, as a DataFrame."""
+    """A table, or one of its metadata tables, as a DataFrame. Only rows with the join keys are needed."""
     if selection.metadata_table is not None:
         return metadata_frame(session.spark, table, selection.metadata_table, selection, cache=session.state.manifests)
     frame: DataFrame = table_frame(
@@ -135,6 +137,7 @@ def frame_of(
         where=where,
         metadata_columns=metadata_columns,
         options=selection.options,
+        keys=keys,
         cache=session.state.manifests,
     )
     return frame
