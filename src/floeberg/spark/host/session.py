@@ -17,10 +17,11 @@ from floeberg.errors import InvalidInput, NamespaceNotFound, NotFound, Unsupport
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.kept_keys import KeptKeys
 from floeberg.spark.host.held_settings import SESSION_MARK as MARK
+from floeberg.spark.host.kept_frames import KeptFrames
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session_checks import is_stopped, stopped_session
 from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
-from floeberg.spark.host.views import Place, RememberedView, ViewScope, is_temporary_view, mark_of
+from floeberg.spark.host.views import Place, RememberedView, ViewScope, mark_of, temporary_views
 from floeberg.sql.text.current_place import with_current_place
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.lexer import quote_name
@@ -121,6 +122,7 @@ class SessionState:
     manifests: FrameCache = field(default_factory=FrameCache)
     """Decoded manifests, which never change."""
     join_keys: KeptKeys = field(default_factory=KeptKeys)
+    frames: KeptFrames = field(default_factory=KeptFrames)
 
 
 _FILE_SOURCES: Final = frozenset({"parquet", "orc", "avro", "json", "csv", "text", "xml", "binaryfile"})
@@ -335,6 +337,7 @@ class _Foreign:
         self._creates = creates
         self._scope = scope
         self._seen: dict[tuple[str, ...], bool] = {}
+        self._temporary: frozenset[str] | None = None
 
     def __call__(self, parts: tuple[str, ...]) -> bool:
         known = self._seen.get(parts)
@@ -347,7 +350,7 @@ class _Foreign:
         if len(parts) == 1:
             if self._place.catalog not in state.catalogs:
                 return False
-            if self._may_be_temporary(parts[0]) and is_temporary_view(self._session.spark, parts[0]):
+            if self._may_be_temporary(parts[0]) and parts[0].lower() in self._temporary_views():
                 return True
         first = parts[0].lower() if len(parts) > 1 else ""
         if len(parts) == 2 and first in _FILE_SOURCES and self._session.stands_in_ours and not self._creates:
@@ -358,6 +361,12 @@ class _Foreign:
         if not in_session_catalog or SESSION_CATALOG not in state.catalogs or self._creates:
             return False
         return not self._is_ours(parts[1:] if first == SESSION_CATALOG else parts)
+
+    def _temporary_views(self) -> frozenset[str]:
+        """The names of Spark's temporary views, which are asked for once."""
+        if self._temporary is None:
+            self._temporary = frozenset(name.lower() for name in temporary_views(self._session.spark))
+        return self._temporary
 
     def _may_be_temporary(self, name: str) -> bool:
         return self._scope is None or name.lower() in self._scope.temporary

@@ -246,7 +246,9 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
         conditions = ()  # they mean what they mean under the view's settings
     where = condition_expression(session, conditions, table.schema)
     keys = keys_of(conditions)
-    return frame_of(session, table.loaded, table.selection, where=where, metadata_columns=columns, keys=keys)
+    return frame_of(
+        session, table.loaded, table.selection, where=where, metadata_columns=columns, keys=keys, reuse=True
+    )
 
 
 def _view(
@@ -323,7 +325,7 @@ def _travelled(execution: Execution, selection: Selection, travel: TimeTravel) -
 
 def condition_expression(session: AttachedSession, conditions: Sequence[Condition], schema: Schema) -> Expression:
     """The conditions for planning, under the session's own rules of coercion."""
-    if not conditions:
+    if all(isinstance(condition, Matches) for condition in conditions):
         return TRUE
     return to_expression(
         conditions,

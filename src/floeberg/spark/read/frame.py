@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -18,6 +18,7 @@ from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
 from floeberg.scan.splits import SplitOptions
+from floeberg.spark.host.kept_frames import KeptFrames
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
@@ -27,6 +28,7 @@ from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.parquet.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.parquet.partition_columns import all_partition_sources, planned_unsure
 from floeberg.spark.read.parquet.scan import FILE_NAME
+from floeberg.spark.read.reused_frames import frame_key, keep, planned_key, reused
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spec.schemas.schema import Schema
@@ -45,6 +47,7 @@ def table_frame(
     options: Mapping[str, object] | None = None,
     keys: Sequence[JoinKey] = (),
     cache: FrameCache | None = None,
+    kept: KeptFrames | None = None,
 ) -> Any:
     """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
 
@@ -56,6 +59,7 @@ def table_frame(
     metadata = table.state.metadata
     chosen: Chosen | None
     pruned_by: tuple[PrunedBy, ...] = ()
+    key: Hashable = None
     if parsed.is_incremental:
         if (snapshot_id, as_of_ms) != (None, None):
             raise InvalidInput(f"table {metadata.location}: an incremental read takes no snapshot or time beside it")
@@ -76,8 +80,16 @@ def table_frame(
             ref=_one(ref, parsed.ref, "branch or tag"),
             as_of_ms=_one(as_of_ms, parsed.as_of_ms, "as-of-timestamp"),
         )
+        if kept is not None and select is None:
+            key = frame_key(spark, table, chosen, where, metadata_columns=metadata_columns, options=options or {})
+            if not keys and (again := reused(spark, kept, key)) is not None:
+                return again
         plan = _plan(table, chosen, where=where, cache=cache, options=parsed, keys=keys)
         plan, pruned_by = pruned_by_keys(plan, keys)
+        if kept is not None and pruned_by:
+            key = planned_key(key, plan)
+        if kept is not None and keys and (again := reused(spark, kept, key, pruned_by)) is not None:
+            return again
         schema = chosen.schema
     projection = projected_schema(metadata, schema, select=select, metadata_columns=list(metadata_columns))
     frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
@@ -95,6 +107,9 @@ def table_frame(
         pruned_by=pruned_by,
     )
     remember(frame, scan)
+    if kept is not None and key is not None and keep(kept, key, frame, scan):
+        # Every use has a plan of the same form, the first one too.
+        return reused(spark, kept, key, pruned_by) or frame
     return frame
 
 

@@ -124,8 +124,10 @@ def frame_of(
     where: Expression = TRUE,
     metadata_columns: Sequence[str] = (),
     keys: Sequence[JoinKey] = (),
+    reuse: bool = False,
 ) -> DataFrame:
-    """A table, or one of its metadata tables, as a DataFrame. Only rows with the join keys are needed."""
+    """A table, or one of its metadata tables, as a DataFrame. Only rows with the join keys are needed. `reuse` takes one that
+    an earlier statement made, which whoever holds it must not mind."""
     if selection.metadata_table is not None:
         return metadata_frame(session.spark, table, selection.metadata_table, selection, cache=session.state.manifests)
     frame: DataFrame = table_frame(
@@ -139,6 +141,7 @@ def frame_of(
         options=selection.options,
         keys=keys,
         cache=session.state.manifests,
+        kept=session.state.frames if reuse else None,
     )
     return frame
 
