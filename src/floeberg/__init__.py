@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from floeberg import errors
     from floeberg.api.attach import attach, detach, explain
     from floeberg.api.catalog import Catalog, catalog, open_table
+    from floeberg.api.cdc import cdc
     from floeberg.api.incremental import AppendScan, ChangeScan
     from floeberg.api.scan import Scan
     from floeberg.api.staged import StagedTable
@@ -51,6 +52,7 @@ _HOMES = {
     "ViewDefinition": "floeberg.catalogs.view_changes",
     "attach": "floeberg.api.attach",
     "catalog": "floeberg.api.catalog",
+    "cdc": "floeberg.api.cdc",
     "col": "floeberg.expr.build",
     "detach": "floeberg.api.attach",
     "explain": "floeberg.api.attach",
@@ -63,8 +65,7 @@ _HOMES = {
 _MODULES = {"errors": "floeberg.errors", "types": "floeberg.spec.types"}
 """The modules that are public as a whole."""
 _LATER = {
-    "cdc": "apply a batch of changes by MERGE INTO on Spark, or by t.upsert and t.delete in one transaction",
-    "cdc_sink": "call MERGE INTO in a foreachBatch function of your own",
+    "cdc_sink": "call floeberg.cdc with txn=(app id, version) in a foreachBatch function of your own",
 }
 """What is planned, and what to use until then."""
 
@@ -86,6 +87,7 @@ __all__ = [
     "ViewDefinition",
     "attach",
     "catalog",
+    "cdc",
     "col",
     "detach",
     "errors",

@@ -7,7 +7,7 @@ import pytest
 
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.operation import Target
+from floeberg.commit.idempotence import AppTransaction
 from floeberg.errors import CommitUnknown
 from floeberg.testing.crashes import fail_everywhere, quiet_setting
 from floeberg.testing.decoding import decoded_once
@@ -28,22 +28,22 @@ def test_whatever_reply_is_lost_a_change_happens_once(kind, catalog):
         assert fail_everywhere(kind, quiet_setting(catalog, 3), Fault.REPLY_LOST).took_effect > 0
 
 
-def sent_twice(idempotency_key: str | None) -> list[int]:
+def sent_twice(once: AppTransaction | None) -> list[int]:
     """A job that does not know whether its commit went through, and sends the same files again."""
     builder = TableBuilder(effects=SimWorld(1).process("w").effects).append((1,))
-    append = Append(files=[builder.data_file((2,))], target=Target(idempotency_key=idempotency_key))
-    pointer = StubPointer(builder.table.pointer, "unknown after")
-    before = builder.table.state
+    append = Append(files=[builder.data_file((2,))])
+    pointer = StubPointer(builder.table._pointer, "unknown after")
+    before = builder.table._state
     pointer.refresh = lambda: before
     with pytest.raises(CommitUnknown):
-        commit_operations(pointer, before, [append])
-    builder.table.refresh().commit(Append(files=append.files, target=append.target))
+        commit_operations(pointer, before, [append], once=once)
+    builder.table.refresh()._commit(Append(files=append.files), once=once)
     return [row[0] for row in builder.rows()]
 
 
-def test_a_change_that_is_sent_again_with_its_key_happens_once():
-    assert sent_twice("job 7, epoch 3") == [1, 2]
+def test_a_change_that_is_sent_again_with_its_version_happens_once():
+    assert sent_twice(AppTransaction(app_id="job 7", version=3)) == [1, 2]
 
 
-def test_without_the_key_it_would_be_there_twice():
+def test_without_the_version_it_would_be_there_twice():
     assert sent_twice(None) == [1, 2, 2]

@@ -132,7 +132,7 @@ def test_an_append_that_loses_a_race_walks_forward(tmp_path: Path) -> None:
     table = lake.create_table("db.t", "id INT")
     other = lake.load_table("db.t")
     one = pa.table({"id": pa.array([1], pa.int32())})
-    swap = type(table.pointer).swap
+    swap = type(table._pointer).swap
     raced: list[bool] = []
 
     def late(pointer: Any, *given: Any, **more: Any) -> Any:
@@ -142,7 +142,7 @@ def test_an_append_that_loses_a_race_walks_forward(tmp_path: Path) -> None:
         return swap(pointer, *given, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(table.pointer), "swap", late)
+        patch.setattr(type(table._pointer), "swap", late)
         trace = traced(lambda: table.append(one))
     assert_walked(trace, "append")
     assert lake.load_table("db.t").scan().count() == 2

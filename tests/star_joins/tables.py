@@ -159,7 +159,7 @@ def _delete(table: Table, name: str, rows: list[Row], unpartitioned: Any, chance
         deleted = {row[0] for row in rows if chance.random() < 0.15}
         field = table.schema.field(COLUMNS[name][0])
         writer = RollingWriter(
-            table.pointer.store_for(table.location),
+            table._pointer.store_for(table.location),
             Schema(field),
             spec=unpartitioned,
             new_location=lambda path: f"{table.location}/data/deletes-{chance.randrange(1 << 40)}.parquet",
@@ -169,6 +169,6 @@ def _delete(table: Table, name: str, rows: list[Row], unpartitioned: Any, chance
         )
         type_ = table.scan(select=[field.name]).to_arrow().schema.field(0).type
         writer.write(pa.table({field.name: pa.array(list(deleted), type_)}))
-        table.commit(RowDelta(added=list(writer.close())))
+        table._commit(RowDelta(added=list(writer.close())))
         return [row for row in rows if row[0] not in deleted]
     return rows

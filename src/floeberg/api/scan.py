@@ -1,4 +1,4 @@
-"""Scans as users hold them: what to read is said at once, files are read when rows are asked for."""
+"""Scans: defined at once, read when rows are requested."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from floeberg.scan.explanation import Explanation
 from floeberg.scan.plan import plan_files
 from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.snapshot import Snapshot
@@ -94,7 +94,7 @@ class ScanSource:
 
 
 class RowStream:
-    """Rows in the forms that users ask for, all made of one stream of batches."""
+    """Rows in several forms, all made from one stream of batches."""
 
     def to_batches(self) -> pa.RecordBatchReader:
         """The rows as a stream, in bounded memory."""
@@ -118,7 +118,7 @@ class RowStream:
         return self.to_arrow().to_pandas(**options)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows for whoever takes an Arrow stream: DuckDB, polars, DataFusion, pyarrow."""
+        """The rows as an Arrow stream, for DuckDB, polars, DataFusion, pyarrow and so on."""
         return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def count(self) -> int:
@@ -127,7 +127,7 @@ class RowStream:
 
 
 class Scan(RowStream):
-    """Rows of one snapshot. Nothing is read before a result is asked for."""
+    """Rows of one snapshot. Nothing is read before a result is requested."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class Scan(RowStream):
         options: Mapping[str, str] | None = None,
     ) -> None:
         self._source = source
-        self._chosen: Chosen = choose_snapshot(
+        self._chosen: SnapshotChoice = choose_snapshot(
             source.metadata, snapshot_id=snapshot_id, ref=ref, as_of_ms=to_milliseconds(as_of)
         )
         self._where = to_expression(where)

@@ -1,4 +1,4 @@
-"""Tables as users hold them."""
+"""Tables, as the public API has them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from floeberg.api.incremental import AppendScan, ChangeScan
 from floeberg.api.inspect import Inspect
 from floeberg.api.maintenance import Maintenance
 from floeberg.api.moments import to_milliseconds
-from floeberg.api.row_writes import MakeChange, RowWrites
+from floeberg.api.row_writes import MakeChange, RowWrites, Txn
 from floeberg.api.scan import Scan, ScanSource, Where
 from floeberg.api.transaction import Transaction
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
 from floeberg.api.writing import Change
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.identifiers import Identifier
-from floeberg.commit.commit import Committed, commit_operations
+from floeberg.commit.commit import Committed, commit_operations, skip_committed
+from floeberg.commit.idempotence import AppTransaction, last_committed
 from floeberg.commit.operation import Operation
-from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.errors import FloebergError
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.sort_orders import SortOrder
 from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.schema import Schema
-from floeberg.spec.snapshots.refs import SnapshotRef
+from floeberg.spec.snapshots.refs import MAIN_BRANCH, SnapshotRef
 from floeberg.spec.snapshots.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -51,16 +51,6 @@ class Table(RowWrites):
     def name(self) -> str:
         """The full name, with the catalog's; the location for a table without a catalog."""
         return self._pointer.identifier
-
-    @property
-    def pointer(self) -> TablePointer:
-        """What commits go through, for engines."""
-        return self._pointer
-
-    @property
-    def state(self) -> TableState:
-        """The state that is read, for engines."""
-        return self._state
 
     @property
     def metadata(self) -> TableMetadata:
@@ -160,8 +150,8 @@ class Table(RowWrites):
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
     ) -> AppendScan:
-        """The rows that appends added after a snapshot (None: ever) up to another (None: now); snapshots that did other
-        things are passed over, and so are later deletes."""
+        """The rows that appends added after a snapshot (None: ever) up to another (None: now); snapshots of other operations
+        are skipped, and later deletes are not applied."""
         return AppendScan(
             self._source,
             from_snapshot_id=from_snapshot_id,
@@ -185,8 +175,8 @@ class Table(RowWrites):
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
     ) -> ChangeScan:
-        """The rows that came and went after a snapshot (None: from the beginning) up to another (None: now), whatever way
-        they were changed. Rows that a rewrite only carried over are left out."""
+        """The rows that were inserted and deleted after a snapshot (None: from the beginning) up to another (None: now), by
+        any operation. Rows that a rewrite only copied are left out."""
         return ChangeScan(
             self._source,
             from_snapshot_id=from_snapshot_id,
@@ -229,21 +219,33 @@ class Table(RowWrites):
         return ScanSource(self._pointer, self.metadata, self._caches)
 
     def refresh(self) -> Table:
-        """Sees what was committed meanwhile. Raises TableNotFound when the table is gone or another took its name."""
+        """Loads the newest state of the table. Raises TableNotFound when the table no longer exists or another has its name."""
         self._state = self._pointer.refresh()
         return self
 
-    def commit(self, *operations: Operation) -> Committed:
-        """Commits operations (`floeberg.commit`) as one change, for engines and tools."""
-        committed = commit_operations(self._pointer, self._state, operations)
+    def _commit(self, *operations: Operation, once: AppTransaction | None = None) -> Committed:
+        """Commits operations as one change; with `once`, unless the branch holds
+        that version of its app already."""
+        committed = commit_operations(self._pointer, self._state, operations, once=once)
         self._state = committed.state
         return committed
 
-    def _take(self, operations: list[Operation]) -> None:
-        """Commits what an update block collected."""
-        self.commit(*operations)
+    def txn_version(self, app_id: str, *, branch: str = MAIN_BRANCH) -> int | None:
+        """The last version of an application that a branch holds (`txn` of a write); None when it holds none."""
+        found = last_committed(self.metadata, app_id, branch=branch)
+        return None if found is None else found.version
 
-    def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
+    def _apply(self, operations: list[Operation], once: AppTransaction | None = None) -> Committed:
+        """Commits what an update block collected."""
+        return self._commit(*operations, once=once)
+
+    def _change(
+        self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None, txn: Txn | None
+    ) -> Snapshot | None:
+        once = _once(txn, branch)
+        if once is not None and (skipped := skip_committed(self._pointer, once)) is not None:
+            self._state = skipped.state
+            return None
         self.refresh()
         head = self.metadata.snapshot_for_ref(branch)
         planned = make(
@@ -254,21 +256,27 @@ class Table(RowWrites):
                 snapshot_properties=snapshot_properties,
             )
         )
-        if planned.operation is None:
+        if planned.operation is None and once is None:
             return None
+        operations = () if planned.operation is None else (planned.operation,)
         try:
-            return self.commit(planned.operation).snapshots[-1]
+            committed = self._commit(*operations, once=once)
         except FloebergError as error:
             planned.failed(error)
             raise
+        if committed.skipped is not None:
+            planned.writer.discard()
+            return None
+        return committed.snapshots[-1]
 
-    def transaction(self) -> Transaction:
+    def transaction(self, *, txn: Txn | None = None, branch: str = MAIN_BRANCH) -> Transaction:
         """Several changes as one commit: `with t.transaction() as tx: …`.
 
         It begins with the table's current state, which this object shows from then on: what `t.scan()` reads inside the
-        block is what the changes are validated against.
+        block is what the changes are validated against. With `txn` (an application's id and a version) it commits nothing
+        when `branch` holds that version already.
         """
-        return Transaction(self.refresh())
+        return Transaction(self.refresh(), once=_once(txn, branch))
 
     def update_schema(self, *, case_sensitive: bool = True, allow_incompatible_changes: bool = False) -> UpdateSchema:
         """`with t.update_schema() as u: u.add_column("x", "bigint")`"""
@@ -291,3 +299,10 @@ class Table(RowWrites):
     def manage_refs(self) -> ManageRefs:
         """`with t.manage_refs() as r: r.create_tag("q3")`"""
         return ManageRefs(self.refresh())
+
+
+def _once(txn: Txn | None, branch: str) -> AppTransaction | None:
+    if txn is None:
+        return None
+    app_id, version = txn
+    return AppTransaction(app_id=app_id, version=version, branch=branch)

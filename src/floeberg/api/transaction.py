@@ -8,11 +8,12 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from floeberg.api.caches import Caches
-from floeberg.api.row_writes import MakeChange, RowWrites
+from floeberg.api.row_writes import MakeChange, RowWrites, Txn
 from floeberg.api.scan import ScanSource
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
 from floeberg.api.writing import Change, Planned
-from floeberg.commit.commit import staged
+from floeberg.commit.commit import Committed, staged
+from floeberg.commit.idempotence import AppTransaction
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.staging import preview
@@ -33,7 +34,7 @@ class TransactionTable(Protocol):
     _state: TableState
     _caches: Caches
 
-    def _take(self, operations: list[Operation]) -> None: ...
+    def _apply(self, operations: list[Operation], once: AppTransaction | None = None) -> Committed: ...
 
 
 class Transaction(RowWrites):
@@ -43,9 +44,10 @@ class Transaction(RowWrites):
     deleted.
     """
 
-    def __init__(self, table: TransactionTable) -> None:
+    def __init__(self, table: TransactionTable, *, once: AppTransaction | None = None) -> None:
         self._table = table
-        self._state = table._state  # what the changes are planned on, even if the table's object moves on meanwhile
+        self._once = once
+        self._state = table._state  # the changes are planned on it, even if the table object is refreshed meanwhile
         self._operations: list[Operation] = []
         self._metadata = self._state.metadata
         self._written: list[Planned] = []
@@ -60,33 +62,49 @@ class Transaction(RowWrites):
     ) -> None:
         self._ended = True
         if kind is not None:
-            for planned in self._written:
-                planned.writer.discard()
-        elif self._operations:
+            self._discard()
+        elif self._operations or self._once is not None:
             self._commit()
 
     def _commit(self) -> None:
         try:
-            self._table._take(self._operations)
+            committed = self._table._apply(self._operations, self._once)
         except FloebergError as error:
-            for planned in self._written:
-                planned.failed(error)
+            self._failed(error)
             raise
+        if committed.skipped is not None:
+            self._discard()
+
+    def _discard(self) -> None:
+        """Removes the files that were written: nothing refers to them."""
+        for planned in self._written:
+            planned.writer.discard()
+
+    def _failed(self, error: FloebergError) -> None:
+        """Removes the files that were written, where the error proves that no commit refers to them."""
+        for planned in self._written:
+            planned.failed(error)
 
     @property
     def metadata(self) -> TableMetadata:
         """The table's definition with the changes so far (snapshots come with the commit)."""
         return self._metadata
 
-    def _take(self, operations: list[Operation]) -> None:
+    def _apply(self, operations: list[Operation]) -> None:
         """Keeps what an update block collected."""
         self._check_open()
         self._metadata = preview(self._metadata, operations)
         self._operations += operations
 
-    def _change(self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None) -> Snapshot | None:
+    def _change(
+        self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None, txn: Txn | None
+    ) -> Snapshot | None:
         """Keeps a change of rows; its snapshot comes with the commit."""
         self._check_open()
+        if txn is not None:
+            raise InvalidInput(
+                "a transaction is committed as a whole: give txn to t.transaction(txn=…), not to its writes"
+            )
         with self._planned_on() as metadata:
             planned = make(
                 Change(
@@ -103,8 +121,8 @@ class Transaction(RowWrites):
         return None
 
     def _committed_head(self, metadata: TableMetadata, branch: str) -> int | None:
-        """The newest snapshot under a branch that is not this transaction's own: what others add to it is theirs. An
-        earlier change may have made the branch, or moved it."""
+        """The newest snapshot of a branch that this transaction did not make: later snapshots of others are concurrent
+        changes. An earlier change of the transaction may have made the branch, or moved it."""
         head = metadata.snapshot_for_ref(branch)
         ancestors = metadata.ancestor_ids(None if head is None else head.snapshot_id)
         return next(

@@ -1,22 +1,19 @@
-"""What a commit is made of: operations, each a pure intent that turns metadata into updates and can be replayed."""
+"""Operations: what a commit consists of. Each holds an intent that turns metadata into updates and can be replayed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 from floeberg.commit.workspace import Workspace
 from floeberg.spec.changes.updates import MetadataUpdate
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
-COMMIT_KEY: Final = "floeberg.commit-key"
-"""The summary key under which a snapshot keeps its idempotency key."""
-
 
 class Named(Protocol):
-    """What a change of the table's definition needs to know of its surroundings: whose messages to write."""
+    """What a change of the table's definition needs of its surroundings: the table's name, for messages."""
 
     @property
     def identifier(self) -> str: ...
@@ -26,8 +23,9 @@ class Operation(Protocol):
     """One change of a table. It holds the intent only, so that it can be replayed on whatever is there."""
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> Sequence[MetadataUpdate]:
-        """The change as updates of `base`; empty when there is nothing to do. Manifests it needs are written through the
-        workspace. Raises ValidationConflict when what came first contradicts it, InvalidInput when it never fits."""
+        """The change as updates of `base`; empty when there is nothing to do. Manifests that it needs are written through the
+        workspace. Raises ValidationConflict when a concurrent commit conflicts with it, InvalidInput when it can never
+        apply."""
         ...
 
 
@@ -35,13 +33,10 @@ class Operation(Protocol):
 class Target:
     """Where a snapshot goes: the branch, or nowhere yet (`stage_only`), and what its summary says besides the counts.
 
-    `idempotency_key` makes a change that may be sent again happen once: a change whose key is in the branch's history
-    does nothing. It is looked for on every attempt, so two senders cannot both succeed. With `begins_branch`, a table
-    without snapshots on `main` gets the branch by this very snapshot.
+    With `begins_branch`, a table without snapshots on `main` gets the branch by this very snapshot.
     """
 
     branch: str = MAIN_BRANCH
     stage_only: bool = False
     summary: Mapping[str, str] = field(default_factory=dict)
-    idempotency_key: str | None = None
     begins_branch: bool = False

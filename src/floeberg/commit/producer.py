@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from floeberg.commit.delete_file_checks import no_second_vector
-from floeberg.commit.filtering import Filtered, Removal, filter_manifests
-from floeberg.commit.listing import write_snapshot
-from floeberg.commit.manifests import distinct_files, joined_manifest, manifests_of_added
+from floeberg.commit.filtering import FilteredManifests, Removal, filter_manifests
+from floeberg.commit.manifests import distinct_files, manifests_of_added, merged_manifest
 from floeberg.commit.merging import MergePolicy, merge_manifests
-from floeberg.commit.operation import COMMIT_KEY, Target
+from floeberg.commit.operation import Target
+from floeberg.commit.snapshot_writer import write_snapshot
 from floeberg.commit.summary import SummaryBuilder
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, RefNotFound
@@ -24,14 +24,14 @@ from floeberg.spec.snapshots.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotChange:
-    """What a new snapshot adds to its parent and takes from it."""
+    """What a new snapshot adds to its parent and removes from it."""
 
     operation: str
     added: Sequence[DataFile] = ()
     added_data_sequence_number: int | None = None
-    """Data files that replace older ones keep the age of what they replace, so that later deletes still apply."""
+    """The data sequence number of added data files that replace others, so that later deletes still apply to them."""
     added_deletes_sequence_number: int | None = None
-    """Likewise delete files, so that they apply to no newer data."""
+    """The same for added delete files, so that they do not apply to newer data."""
     removed_data: Removal = Removal()
     removed_deletes: Removal = Removal()
     merge: bool = True
@@ -40,18 +40,15 @@ class SnapshotChange:
 @dataclass(frozen=True, slots=True)
 class _Parts:
     manifests: list[ManifestFile]
-    data: Filtered
-    deletes: Filtered
+    data: FilteredManifests
+    deletes: FilteredManifests
 
 
 def produce_snapshot(
     base: TableMetadata, workspace: Workspace, *, key: object, target: Target, change: SnapshotChange
 ) -> list[MetadataUpdate]:
-    """The updates that add the snapshot and, unless it is only staged, point the branch at it; none when a change of the
-    same idempotency key is there."""
+    """The updates that add the snapshot and, unless it is only staged, point the branch at it."""
     parent = branch_head(base, target.branch, workspace, begins=target.begins_branch)
-    if target.idempotency_key is not None and _is_done(base, parent, target):
-        return []
     change = replace(change, added=distinct_files(change.added, workspace.identifier))
     snapshot_id = workspace.snapshot_id(key, base)
     parts = _assemble(base, workspace, change=change, parent=parent, snapshot_id=snapshot_id)
@@ -60,9 +57,8 @@ def produce_snapshot(
         summary.added(file)
     for file in (*parts.data.removed, *parts.deletes.removed):
         summary.removed(file)
-    extra = {**_manifest_counts(parts, parent, base, workspace), **workspace.engine_summary, **target.summary}
-    if target.idempotency_key is not None:
-        extra[COMMIT_KEY] = target.idempotency_key
+    counts = _manifest_counts(parts, parent, base, workspace)
+    extra = {**counts, **workspace.engine_summary, **target.summary, **workspace.transaction_summary}
     snapshot = write_snapshot(
         base,
         workspace,
@@ -86,7 +82,7 @@ def snapshot_updates(base: TableMetadata, snapshot: Snapshot, target: Target) ->
 
 
 def branch_head(base: TableMetadata, branch: str, workspace: Workspace, *, begins: bool = False) -> Snapshot | None:
-    """The snapshot that a commit to a branch builds on; with `begins`, a branch may begin where `main` has none either.
+    """The head of the branch that a commit builds on; with `begins`, a branch may be new where `main` has no snapshot either.
     Raises RefNotFound, and InvalidInput for a tag."""
     ref = base.refs.get(branch)
     if ref is None:
@@ -102,25 +98,12 @@ def branch_head(base: TableMetadata, branch: str, workspace: Workspace, *, begin
     return base.snapshot(ref.snapshot_id)
 
 
-def _is_done(base: TableMetadata, parent: Snapshot | None, target: Target) -> bool:
-    """Whether the branch (for a staged change: the table) holds a snapshot with the target's key."""
-    holders = {
-        document["snapshot-id"]
-        for document in base.snapshots.documents
-        if isinstance(summary := document.get("summary"), dict) and summary.get(COMMIT_KEY) == target.idempotency_key
-    }
-    if not holders or target.stage_only:
-        return bool(holders)
-    head_id = None if parent is None else parent.snapshot_id
-    return any(ancestor in holders for ancestor in base.ancestor_ids(head_id))
-
-
 def _assemble(
     base: TableMetadata, workspace: Workspace, *, change: SnapshotChange, parent: Snapshot | None, snapshot_id: int
 ) -> _Parts:
     existing = [] if parent is None else workspace.manifests(parent, base)
-    data = Filtered(manifests=[m for m in existing if m.content is ManifestContent.DATA])
-    deletes = Filtered(manifests=[m for m in existing if m.content is ManifestContent.DELETES])
+    data = FilteredManifests(manifests=[m for m in existing if m.content is ManifestContent.DATA])
+    deletes = FilteredManifests(manifests=[m for m in existing if m.content is ManifestContent.DELETES])
     if change.merge:
         data = filter_manifests(
             data.manifests, change.removed_data, metadata=base, workspace=workspace, snapshot_id=snapshot_id
@@ -153,13 +136,13 @@ def _merged(
     return merge_manifests(
         manifests,
         MergePolicy.from_properties(base.properties),
-        lambda group: joined_manifest(group, metadata=base, workspace=workspace, snapshot_id=snapshot_id),
+        lambda group: merged_manifest(group, metadata=base, workspace=workspace, snapshot_id=snapshot_id),
     )
 
 
-def _with_dangling(change: SnapshotChange, data: Filtered, base: TableMetadata) -> Removal:
-    """Deletes that apply to nothing any more: deletion vectors of removed files, and delete files older than all data,
-    data that this change adds with an older age included."""
+def _with_dangling(change: SnapshotChange, data: FilteredManifests, base: TableMetadata) -> Removal:
+    """The removal with dangling deletes added: deletion vectors of removed files, and delete files whose sequence number
+    is below that of all data, including data that this change adds with an older sequence number."""
     oldest = base.last_sequence_number
     if change.added_data_sequence_number is not None:
         oldest = min(oldest, change.added_data_sequence_number)

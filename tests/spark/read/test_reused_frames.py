@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from floeberg.api.attach import explain
-from floeberg.spark.host.session import attached_session
+from floeberg.spark.host.session import session_of
 from floeberg.spark.read import frame as frames
 
 
@@ -54,9 +54,10 @@ def test_each_result_has_columns_of_its_own(session: Any, made: list[str]) -> No
 
 
 def test_a_cached_result_stays_cached(session: Any, made: list[str]) -> None:
-    cached = session.sql(ALL).cache()
+    sql = "SELECT id, id + 1 AS next FROM lake.db.reused"
+    cached = session.sql(sql).cache()
     try:
-        assert cached.count() == session.sql(ALL).count() == 10
+        assert cached.count() == session.sql(sql).count() == 10
         assert cached.storageLevel.useMemory
     finally:
         cached.unpersist()
@@ -93,7 +94,9 @@ def test_a_frame_that_is_used_again_is_explained(session: Any, made: list[str]) 
 
 def test_no_more_than_so_many_files_are_kept(session: Any, made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("floeberg.spark.host.kept_frames._MAX_FILES", 2)
-    kept = attached_session(session).state.frames
+    attached = session_of(session)
+    assert attached is not None
+    kept = attached.state.frames
     assert session.sql(ALL).count() == 10
     assert session.sql(f"{ALL} WHERE id < 4").count() == 4
     assert kept._files <= 2

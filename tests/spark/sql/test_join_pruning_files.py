@@ -24,7 +24,7 @@ from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.kept_keys import KeptKeys
 from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import choose_snapshot
-from floeberg.spark.host.session import Selection
+from floeberg.spark.host.session_state import Selection
 from floeberg.spark.query.statement_keys import SelectedTable, StatementKeys, join_keys_of, keys_of
 from floeberg.spark.read import join_keys
 from floeberg.spark.read.join_keys import KeyValues, key_predicate, key_reference, pruned_by_keys
@@ -69,7 +69,7 @@ class Planned:
         assert self.references.query is not None, sql
         tables = [lake.load_table(f"db.{table.identifier.name}") for table in self.references.tables]
         self.tables = [
-            SelectedTable(reference.identifier, LoadedTable(table.pointer, table.state), Selection(), table.schema)
+            SelectedTable(reference.identifier, LoadedTable(table._pointer, table._state), Selection(), table.schema)
             for reference, table in zip(self.references.tables, tables, strict=True)
         ]
         columns = {

@@ -14,8 +14,8 @@ from floeberg.spark.ddl.describe import table_properties, view_properties
 from floeberg.spark.ddl.namespaces import listed_tables, listed_views, namespace_or_current
 from floeberg.spark.ddl.table_details import detail_lines, shown_properties, term_text
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.results import like, rows
-from floeberg.spark.host.session import Resolved
 from floeberg.spark.host.types import spark_field
 from floeberg.spark.host.views import temporary_views
 from floeberg.spec.partitions.specs import PartitionSpec

@@ -1,6 +1,7 @@
-"""Assignments: each column of a row as it will be, with nested fields and defaults, checked before anything runs.
+"""Assignments: each column of the new version of a row, with nested fields and defaults, checked before anything runs.
 
-Values are text or Columns; what is done with them is the same."""
+Values are text or Columns; both are handled in the same way.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ G_co = TypeVar("G_co", covariant=True)
 
 
 class Values(Protocol[V]):
-    """How values of one kind are made and looked at."""
+    """How values of one kind (text or Columns) are built and inspected."""
 
     @property
     def rules(self) -> StoreRules:
@@ -205,7 +206,7 @@ def cast_text(value: str, wanted: st.DataType) -> str:
 
 
 def default_value(field: NestedField, values: Values[V], *, path: Path, table: str) -> V:
-    """DEFAULT: the write default, or null. Raises InvalidInput for a required column without one."""
+    """The value of DEFAULT: the write default, or null. Raises InvalidInput for a required column without one."""
     wanted = spark_type(field.type)
     if field.write_default is UNSET or field.write_default is None:
         if field.required:

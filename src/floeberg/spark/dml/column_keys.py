@@ -1,7 +1,8 @@
-"""What a MERGE's condition says when it is a Column: equalities between the two sides, and what it says of the target alone.
+"""The condition of a MERGE given as a Column: equalities between the two sides, and conditions on the target alone.
 
 A Column over Connect holds a tree; a classic one only shows its text, in prefix form. Text given to `expr` shows as it is.
-What cannot be read for certain says nothing, and nothing is read where a column's own name could be taken for something else.
+Parts that cannot be read for certain are ignored, and nothing is read if a column's own name could be mistaken for something
+else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DELETE FROM: by metadata alone where whole files match, else by the rows for which the condition is true."""
+"""DELETE FROM: a metadata-only delete where whole files match, else by the rows for which the condition is true."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from floeberg.commit.commit import Committed
 from floeberg.expr.metrics_eval import must_all_match
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.changed_rows import FILE, KIND, POSITION, RowKind, Touched, find_changes
-from floeberg.spark.dml.rerun import run_again_on_conflict
+from floeberg.spark.dml.rerun import run_statement
 from floeberg.spark.dml.row_change import PlannedChange, carry_out
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
@@ -20,7 +20,7 @@ def delete_from(execution: Execution, statement: Delete) -> Committed | None:
 
     Raises TableNotFound, InvalidInput, Spark's own errors for the condition, ValidationConflict, CommitConflict.
     """
-    return run_again_on_conflict(execution, statement.table.parts, lambda now: _delete(now, statement))
+    return run_statement(execution, statement.table.parts, lambda now: _delete(now, statement))
 
 
 def _delete(execution: Execution, statement: Delete) -> Committed | None:
@@ -47,8 +47,8 @@ def _delete(execution: Execution, statement: Delete) -> Committed | None:
 def _matching(
     target: ChangedTable, text: StatementText, statement: Delete, tasks: list[FileScanTask], *, understood: bool
 ) -> Touched:
-    """The rows of the files that are left. A condition that only Spark understands is looked at even when no file is, so
-    that errors in it show."""
+    """The rows of the remaining files. A condition that only Spark can evaluate is analysed even if no file remains, so that
+    its errors show."""
     if not tasks and understood:
         return Touched()
     alias = target.alias_text

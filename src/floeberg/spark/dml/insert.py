@@ -1,4 +1,4 @@
-"""INSERT and TRUNCATE: what a statement asks, as a write of a DataFrame or a commit without rows."""
+"""INSERT and TRUNCATE: as a write of a DataFrame or a commit without rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from floeberg.spark.dml.static_partitions import static_condition, static_values
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved, refuse_static
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import AttachedSession, Resolved, refuse_static
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions
 from floeberg.spark.write.exact_values import refuse_cut_default
+from floeberg.spark.write.once import once_of
 from floeberg.spark.write.options import is_dynamic, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
 from floeberg.spec.schemas.schema import Schema, walk_fields
@@ -197,8 +199,8 @@ def _constant(execution: Execution, span: Span) -> str:
 
 
 def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> Expression:
-    """A condition on a table's columns as an expression that means the same. Raises UnsupportedFeature when it cannot be
-    told for whole files."""
+    """A condition on a table's columns as an equivalent expression. Raises UnsupportedFeature when it cannot be decided for
+    whole files."""
     assert resolved.table is not None
     schema = resolved.table.state.metadata.current_schema
     if text.strip().lower() in ("true", "(true)"):
@@ -206,7 +208,7 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
     cursor, span = Cursor(text, double_quoted_identifiers=session.double_quoted_identifiers), Span(0, len(text))
     conditions = condition_of_target(cursor, span, target=resolved.identifier, alias=None)
     found = to_exact_expression(conditions, schema, **_rules(session))
-    # A part that was not understood is left out of `conditions`, and without it rows outside the condition would go.
+    # `conditions` lacks the parts that cannot be read: without them, rows outside the condition would be removed.
     if found is None or not conditions or not is_whole(cursor, span, conditions):
         raise UnsupportedFeature(
             f"{resolved.identifier}: rows cannot be overwritten by {text!r}; compare columns with literals of their types"
@@ -224,7 +226,7 @@ def _rules(session: AttachedSession) -> CoercionRules:
 
 
 def column_condition(session: AttachedSession, resolved: Resolved, condition: object) -> Expression | None:
-    """A Column on a table's columns as an expression that means the same; None when it can only be evaluated on rows."""
+    """A Column on a table's columns as an equivalent expression; None when it can only be evaluated on rows."""
     assert resolved.table is not None
     schema = resolved.table.state.metadata.current_schema
     names = [field.name for field, _ in walk_fields(schema.fields)]
@@ -248,6 +250,16 @@ def truncate_table(execution: Execution, statement: TruncateTable) -> DataFrame:
     place = destination(execution.spark, resolved.table.state.metadata, selector=resolved.selector)
     given = write_options(resolved.table.state.metadata, session_write_options(execution.spark.conf.getAll, {}))
     operations = [*place.first, Overwrite(row_filter=where, target=place.target(dict(given.summary)))]
-    summary = engine_summary(execution.spark)
-    commit_operations(resolved.table.pointer, resolved.table.state, operations, engine_summary=summary)
+    once = once_of(place, given.txn, session=execution.spark)
+    if once is not None and once.skip(resolved.table.pointer) is not None:
+        return nothing(execution.spark)
+    committed = commit_operations(
+        resolved.table.pointer,
+        resolved.table.state,
+        operations,
+        engine_summary=engine_summary(execution.spark),
+        once=None if once is None else once.transaction,
+    )
+    if once is not None:
+        once.ended(committed)
     return nothing(execution.spark)

@@ -15,7 +15,7 @@ from floeberg.spark.dml.changed_rows import FILE, POSITION, PREFIX, SOURCE_ROW
 from floeberg.spark.dml.merge_clauses import ClauseTexts
 from floeberg.spark.dml.merge_key_pairs import KeyPair, key_pairs
 from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun
-from floeberg.spark.dml.rerun import run_again_on_conflict
+from floeberg.spark.dml.rerun import run_statement
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
 from floeberg.spark.host.execution import Execution
@@ -42,7 +42,7 @@ def merge(execution: Execution, statement: Merge, *, source: DataFrame | None = 
         target = changed_table(now, statement.table, verb="merge", alias=statement.alias)
         return _TextMerge(now, statement, target, source).run()
 
-    return run_again_on_conflict(execution, statement.table.parts, run)
+    return run_statement(execution, statement.table.parts, run)
 
 
 class _TextMerge(MergeRun[MergeClause]):
@@ -51,7 +51,7 @@ class _TextMerge(MergeRun[MergeClause]):
     def __init__(self, execution: Execution, statement: Merge, target: ChangedTable, given: DataFrame | None) -> None:
         self._statement = statement
         self._known_types: dict[tuple[bool, bool, tuple[str, ...]], Sequence[st.DataType]] = {}
-        """What Spark said, which is asked the same before anything runs and again then."""
+        """What Spark answered: the same question comes before anything runs and again when it runs."""
         name = statement.source_alias or (statement.source_name.parts[-1] if statement.source_name else None)
         self._source_name = name
         self._source_alias = name or _NO_ALIAS
@@ -108,7 +108,7 @@ class _TextMerge(MergeRun[MergeClause]):
         )
 
     def _with_by_source(self, target: DataFrame) -> DataFrame:
-        """The target with the clause that takes a row that no source row matches, evaluated where only the target is."""
+        """The target with the clause for each row that no source row matches, evaluated over the target alone."""
         if not self._clauses.by_source:
             return target
         decision = self._texts.decision(self._clauses.by_source)

@@ -15,7 +15,7 @@ from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Kind, Span, Token
 
 _EQUAL: Final = ("=", "==")
-_KEY_TYPES: Final = (IntegerType, LongType, StringType, DateType, TimestamptzType)
+KEY_TYPES: Final = (IntegerType, LongType, StringType, DateType, TimestamptzType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,10 @@ def _pair(
 
 
 def can_list(field: NestedField, data_type: st.DataType) -> bool:
-    """Whether values of the source are those of the column: another collation has another equality, and types that Spark
-    has no type for are shown in another form."""
+    """Whether values of the source can be compared with the column's: another collation has another equality, and types that
+    Spark lacks are shown in another form."""
     same = data_type == spark_type(field.type)
-    return same and isinstance(field.type, _KEY_TYPES)
+    return same and isinstance(field.type, KEY_TYPES)
 
 
 def _target_field(path: tuple[str, ...], columns: TargetColumns, source: st.StructType) -> NestedField | None:

@@ -25,7 +25,7 @@ from floeberg.spark.dml.changed_rows import (
     may_write_at_once,
     write_changes,
 )
-from floeberg.spark.dml.rerun import run_again_on_conflict
+from floeberg.spark.dml.rerun import run_statement
 from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
@@ -43,7 +43,7 @@ def update(execution: Execution, statement: Update) -> Committed | None:
     Raises TableNotFound, InvalidInput for assignments that do not fit, Spark's own errors for conditions and values,
     ValidationConflict, CommitConflict; nothing is written before all of the statement was checked.
     """
-    return run_again_on_conflict(execution, statement.table.parts, lambda now: _update(now, statement))
+    return run_statement(execution, statement.table.parts, lambda now: _update(now, statement))
 
 
 def _update(execution: Execution, statement: Update) -> Committed | None:
@@ -74,7 +74,7 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
         return None
     at_once = may_write_at_once(target, tasks)
     if not at_once:
-        # Evaluated once: its rows tell which ones are replaced, and by what.
+        # Evaluated once: its rows tell which rows are replaced, and by what.
         changes = changes.localCheckpoint(eager=True)
     touched = write_changes(target, changes) if at_once else find_changes(target, changes.select(KIND, FILE, POSITION))
     if not touched.positions:
@@ -95,7 +95,7 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
 
 
 def _items(target: ChangedTable, after: Sequence[str]) -> str:
-    """The select list: what the row is, where it was, and its columns as they will be."""
+    """The select list: the kind of change, file and position of the row, and the columns of its new version."""
     alias = target.alias_text
     values = [*after, *((f"{alias}.{ROW_ID.name}",) if target.has_lineage else ())]
     items = [

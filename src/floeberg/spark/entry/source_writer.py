@@ -22,9 +22,11 @@ from floeberg.errors import InvalidInput, TableNotFound
 from floeberg.expr.nodes import TRUE
 from floeberg.files.data_file_wire import decode_data_file
 from floeberg.row_changes.policy import refuse_encrypted
+from floeberg.spark.host.destination import Destination
 from floeberg.spark.host.types import spark_type
 from floeberg.spark.workers.stores import worker_stores
 from floeberg.spark.write.job import WriterTask
+from floeberg.spark.write.once import once_of
 from floeberg.spark.write.options import WriteOptions, write_options
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.partitions.sort_orders import UNSORTED
@@ -71,6 +73,7 @@ class PathWriter(DataSourceArrowWriter):  # type: ignore[misc]
         _refuse_unheeded(parsed, table.state.identifier)
         self._branch = parsed.branch
         self._summary = dict(parsed.summary)
+        self._once = once_of(Destination(branch=parsed.branch), parsed.txn)
         self._task = WriterTask(
             stores=worker_stores(table.pointer.stores, location=metadata.location),
             location=metadata.location,
@@ -95,11 +98,17 @@ class PathWriter(DataSourceArrowWriter):  # type: ignore[misc]
         operation: Operation = Append(files=files, target=target)
         if self._overwrite:
             operation = Overwrite(added=files, row_filter=TRUE, target=target)
-        if files or self._overwrite:
-            commit_operations(table.pointer, table.state, [operation], engine_summary={"engine-name": "spark"})
+        operations = [operation] if files or self._overwrite else []
+        if not operations and self._once is None:
+            return
+        transaction = None if self._once is None else self._once.transaction
+        summary = {"engine-name": "spark"}
+        committed = commit_operations(table.pointer, table.state, operations, engine_summary=summary, once=transaction)
+        if self._once is not None:
+            self._once.ended(committed, written=files, pointer=table.pointer)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Nothing was committed: the files of the tasks that succeeded go."""
+        """Nothing was committed: removes the files of the tasks that succeeded."""
         table = self._table()
         for file in self._files(messages):
             table.pointer.store_for(file.file_path).delete(file.file_path)

@@ -12,8 +12,10 @@ from pyspark.errors import AnalysisException
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original, spark_sql
-from floeberg.spark.host.session import AttachedSession, Resolved, Selection
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.explain import remember_sources
@@ -24,9 +26,9 @@ from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_col
 from floeberg.spark.read.derived_frames import TableOrigin, origin_of, replayed, table_of
 from floeberg.spark.read.join_keys import KeyReader
 from floeberg.spark.read.named_tables import (
-    audited,
     cached_or_read,
     frame_of,
+    on_wap_branch,
     refuse_view_options,
     selected_schema,
     selection_of,
@@ -39,7 +41,8 @@ from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.conditions.predicates import Condition, IsNull, Matches
 from floeberg.sql.conditions.to_expression import to_expression
 from floeberg.sql.queries.conjuncts import table_conditions
-from floeberg.sql.queries.hidden_columns import NOTHING, HiddenColumns, TableColumns, hidden_columns, names_any
+from floeberg.sql.queries.hidden_columns import NOTHING, hidden_columns, names_any
+from floeberg.sql.queries.hidden_uses import HiddenColumns, TableColumns
 from floeberg.sql.queries.query_nodes import TimeTravel
 from floeberg.sql.queries.references import References, TableReference, find_references, replace_references
 from floeberg.sql.text.lexer import Span
@@ -66,8 +69,8 @@ class _Source:
 
 
 def run_query(execution: Execution, references: References, given: Sequence[Condition] = ()) -> DataFrame:
-    """Spark's answer to a query, or to a statement that holds queries, over our tables. `given` are conditions that the
-    needed rows of the result fulfil."""
+    """The result of a query, or of a statement that holds queries, over our tables. `given` are conditions that the needed
+    rows of the result fulfil."""
     chosen = [_chosen(execution, table) for table in references.tables]
     conditions = _statement_keys(execution, references, chosen, given).bound()
     sources = [
@@ -131,7 +134,7 @@ def _chosen(execution: Execution, table: TableReference) -> _Chosen:
     selection = selection_of(execution.session, resolved.selector, dict(table.options))
     if table.time_travel is not None:
         selection = _travelled(execution, selection, table.time_travel)
-    selection = audited(execution.session, loaded, selection)
+    selection = on_wap_branch(execution.session, loaded, selection)
     if selection.metadata_table is not None:
         return _Chosen(resolved, metadata_table=selection)
     schema = selected_schema(loaded, selection)
@@ -243,11 +246,18 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
     if not columns and is_cached(session, table.identifier, table.selection):
         return cached_or_read(session, table.identifier, table.loaded, table.selection)
     if other_settings(session, execution.scope):
-        conditions = ()  # they mean what they mean under the view's settings
+        conditions = ()  # their meaning depends on the view's settings
     where = condition_expression(session, conditions, table.schema)
     keys = keys_of(conditions)
     return frame_of(
-        session, table.loaded, table.selection, where=where, metadata_columns=columns, keys=keys, reuse=True
+        session,
+        table.loaded,
+        table.selection,
+        where=where,
+        metadata_columns=columns,
+        skips_row_groups=not execution.has_bytes,
+        keys=keys,
+        reuse=True,
     )
 
 
@@ -264,7 +274,7 @@ def _view(
     inside = conditions_inside(text.columns, conditions)
     frame = run_query(text.execution, text.references, inside)
     if inside and has_other_types(text.columns, frame):
-        frame = run_query(text.execution, text.references)  # a condition on a cast says little of the value before it
+        frame = run_query(text.execution, text.references)  # a condition on a cast says little about the uncast value
     found = view_frame(execution.session, name, text.columns, frame)
     if found is not frame:
         remember_sources(found, [frame])
@@ -280,11 +290,12 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
         if loaded is None:
             raise InvalidInput(f"view {name}: {origin.identifier} was a table when it was made and is a view now")
         execution.read.add(origin.identifier)
-        selection = audited(session, loaded, origin.selection)
+        selection = on_wap_branch(session, loaded, origin.selection)
         if selection.metadata_table is not None:
             return frame_of(session, loaded, selection)
         where = condition_expression(session, found, selected_schema(loaded, selection))
-        return frame_of(session, loaded, selection, where=where, keys=keys_of(found))
+        skips = not execution.has_bytes
+        return frame_of(session, loaded, selection, where=where, skips_row_groups=skips, keys=keys_of(found))
 
     def bound(frame: Any, now: DataFrame) -> DataFrame:
         return view_frame(session, name, columns_as_they_are(frame), now)
@@ -300,8 +311,8 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
 
 
 def frame_view(session: AttachedSession, frame: Any) -> FrameView | None:
-    """What to remember of a temporary view of the DataFrame; None where it cannot be made anew from a table, and so stays
-    as it is."""
+    """What to remember of a temporary view of the DataFrame; None if it cannot be rebuilt from a table, so that Spark's own
+    view stays."""
     table = table_of(frame)
     if table is None or table.identifier.catalog not in session.state.catalogs:
         return None

@@ -1,7 +1,7 @@
-"""Conditions given to `DataFrame.where` as conditions of ours: SQL text, and Columns over Spark Connect and classic.
+"""Conditions given to `DataFrame.where`, parsed: SQL text, and Columns over Spark Connect and classic.
 
 A Column over Connect holds a tree. A classic Column has only its text, a prefix form without types or time zones, so only
-literals are read from it that can be nothing else. What cannot be read says nothing.
+unambiguous literals are read from it. Parts that cannot be read are ignored.
 """
 
 from __future__ import annotations

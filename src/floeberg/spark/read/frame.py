@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -16,14 +17,15 @@ from floeberg.scan.incremental import plan_appends
 from floeberg.scan.plan import plan_files
 from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
+from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.kept_frames import KeptFrames
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
 from floeberg.spark.read.join_keys import JoinKey, PrunedBy, key_reference, pruned_by_keys
-from floeberg.spark.read.native_scan import CompiledScan
+from floeberg.spark.read.native_scan import NativeScan
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.parquet.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.parquet.partition_columns import all_partition_sources, planned_unsure
@@ -45,19 +47,22 @@ def table_frame(
     select: Sequence[str] | None = None,
     metadata_columns: Sequence[str] = (),
     options: Mapping[str, object] | None = None,
+    skips_row_groups: bool = True,
     keys: Sequence[JoinKey] = (),
     cache: FrameCache | None = None,
     kept: KeptFrames | None = None,
 ) -> Any:
     """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
 
-    `where` only leaves out files (and rows, where that costs nothing) that cannot match: whoever gives it must also apply
-    the condition to the frame, and join it with whatever has the `keys`, which leave out files as well. The
-    snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound, RefNotFound, UnsupportedFeature, FormatError.
+    `where` only leaves out files (and rows, where that costs nothing) that cannot match: the caller must also apply the
+    condition to the frame, and join it with whatever has the `keys`, which leave out files as well. The snapshot is given
+    here or by an option. `kept` has frames that may be used again. Raises InvalidInput, SnapshotNotFound, RefNotFound,
+    UnsupportedFeature, FormatError.
     """
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
+    parsed = replace(parsed, skips_row_groups=skips_row_groups)
     metadata = table.state.metadata
-    chosen: Chosen | None
+    chosen: SnapshotChoice | None
     pruned_by: tuple[PrunedBy, ...] = ()
     key: Hashable = None
     if parsed.is_incremental:
@@ -81,7 +86,7 @@ def table_frame(
             as_of_ms=_one(as_of_ms, parsed.as_of_ms, "as-of-timestamp"),
         )
         if kept is not None and select is None:
-            key = frame_key(spark, table, chosen, where, metadata_columns=metadata_columns, options=options or {})
+            key = frame_key(spark, table, chosen, where, metadata_columns=metadata_columns, options=parsed)
             if not keys and (again := reused(spark, kept, key)) is not None:
                 return again
         plan = _plan(table, chosen, where=where, cache=cache, options=parsed, keys=keys)
@@ -128,7 +133,7 @@ def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -
 
 def _plan(
     table: LoadedTable,
-    chosen: Chosen,
+    chosen: SnapshotChoice,
     *,
     where: Expression,
     cache: FrameCache | None,
@@ -152,20 +157,24 @@ def _plan(
 def planned_frame(
     spark: Any, table: LoadedTable, plan: ScanPlan, *, schema: Schema, projection: Schema, options: FrameOptions
 ) -> tuple[Any, Routes]:
-    """The rows of planned files as a DataFrame: each group of files read its way, all in one frame.
-
-    A frame of several groups, or with deletes, has the name of a row's file beneath its columns, where a filter still finds
-    it; one group without deletes has Spark's own hidden column for that.
-    """
+    """The rows of planned files as one DataFrame: each group of files read by its reader. A frame of several groups, or with
+    deletes, has the name of a row's file beneath its columns, where a filter still finds it; one group without deletes has
+    Spark's own hidden column for that."""
     files = table_files(table, schema, ignore_scheme=options.ignore_scheme, by_name=options.by_name)
     choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=planned_with_nan(plan, schema))
     unsure = planned_unsure(plan)
     routes = route(spark, plan, files, projection=projection, columns=choice, unsure=unsure, engine=options.engine)
-    mixed = not routes.is_plain and routes.is_compiled
-    scan = CompiledScan(
-        spark=spark, files=files, projection=projection, choice=choice, where=plan.filter, names_files=mixed
+    mixed = not routes.is_plain and routes.is_native
+    scan = NativeScan(
+        spark=spark,
+        files=files,
+        projection=projection,
+        choice=choice,
+        where=plan.filter,
+        names_files=mixed,
+        skips_row_groups=options.skips_row_groups,
     )
-    frames = _compiled(scan, routes)
+    frames = _native(scan, routes)
     if routes.by_arrow:
         splits = SplitOptions.of(table.state.metadata.properties, target_size_bytes=options.split_size_bytes)
         found = arrow_frame(spark, routes.by_arrow, files, projection, splits=splits)
@@ -175,12 +184,15 @@ def planned_frame(
     return frame.drop(FILE_NAME) if mixed else frame, routes
 
 
-def _compiled(scan: CompiledScan, routes: Routes) -> list[Any]:
+def _native(scan: NativeScan, routes: Routes) -> list[Any]:
     """The frames of the groups that Spark's reader can read; a group whose deletes are too large goes to Arrow."""
     frames = []
     if routes.plain:
         frames.append(scan.plain(routes.plain))
-    for tasks, make in ((routes.with_positions, scan.with_positions), (routes.with_keys, scan.with_keys)):
+    for tasks, make in (
+        (routes.with_position_deletes, scan.with_position_deletes),
+        (routes.with_equality_deletes, scan.with_equality_deletes),
+    ):
         found = make(tasks) if tasks else None
         if found is not None:
             frames.append(found)
@@ -193,7 +205,7 @@ def _compiled(scan: CompiledScan, routes: Routes) -> list[Any]:
 
 def _described(frame: Any, projection: Schema) -> Any:
     """The frame's columns with their comments; names may occur twice, so columns are taken by position."""
-    names = [f"c{number}" for number in range(len(projection.fields))]
+    names = [cut_name(field) or f"c{number}" for number, field in enumerate(projection.fields)]
     fields = [frame_field(field) for field in projection.fields]
     return frame.toDF(*names).select(
         *(
@@ -205,9 +217,8 @@ def _described(frame: Any, projection: Schema) -> Any:
 
 def _empty(spark: Any, projection: Schema) -> Any:
     fields = [frame_field(field) for field in projection.fields]
-    return spark.range(0).select(
-        *(F.lit(None).cast(field.dataType).alias(field.name, metadata=field.metadata or {}) for field in fields)
-    )
+    empty = spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in fields))
+    return _described(empty, projection)
 
 
 def _one(argument: Any, option: Any, name: str) -> Any:

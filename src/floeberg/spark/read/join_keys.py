@@ -24,7 +24,7 @@ from floeberg.scan.kept_keys import KeptKeys
 from floeberg.scan.matching_files import may_tell_apart, with_matching_files
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     DateType,
@@ -113,7 +113,7 @@ class SmallTable:
     conditions in words."""
 
     table: LoadedTable
-    chosen: Chosen
+    chosen: SnapshotChoice
     column: NestedField
     where: Expression
     filters: tuple[str, ...]

@@ -5,20 +5,21 @@ Each use has columns of its own: with the same ones, `a.id = b.id` in a join of 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import Expression
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spark.host.kept_frames import KeptFrame, KeptFrames
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session_settings import setting_of
 from floeberg.spark.read.frame_registry import FrameScan, remember
 from floeberg.spark.read.join_keys import PrunedBy
+from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.table_cache import table_state
 
 _SETTINGS: Final = {
@@ -32,11 +33,11 @@ _SETTINGS: Final = {
 def frame_key(
     spark: Any,
     table: LoadedTable,
-    chosen: Chosen,
+    chosen: SnapshotChoice,
     where: Expression,
     *,
     metadata_columns: Sequence[str],
-    options: Mapping[str, object],
+    options: FrameOptions,
 ) -> Hashable:
     """What a DataFrame of a table depends on, but for the files that joins leave out."""
     snapshot = chosen.snapshot
@@ -47,7 +48,7 @@ def frame_key(
         chosen.schema,
         where,
         tuple(metadata_columns),
-        tuple(sorted((name, str(value)) for name, value in options.items())),
+        options,
         tuple(setting_of(spark, name, default) for name, default in _SETTINGS.items()),
     )
 

@@ -1,4 +1,4 @@
-"""What a DataFrame writer or an INSERT does to a table: check, write files, commit; nothing is left when it fails."""
+"""Writes of DataFrame writers and INSERT: check, write files, commit; a failure leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.geo_values import with_wkb
 from floeberg.spark.write.job import write_data_files
 from floeberg.spark.write.matching_files import matching_files
-from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
+from floeberg.spark.write.once import once_of
+from floeberg.spark.write.options import WriteOptions, names_txn, session_write_options, write_options
 from floeberg.spec.snapshots.manifest_entry import DataFile
 from floeberg.storage.registry import Stores
 
@@ -37,8 +38,8 @@ WAP_ENABLED: Final = destinations.WAP_ENABLED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """A DataFrame on its way into a table. `stores` are those of the table's pointer by default; the session's settings
-    for write-audit-publish count whether or not `wap_id` is given."""
+    """A DataFrame to be written to a table. `stores` are those of the table's pointer by default; the session's settings for
+    write-audit-publish apply whether or not `wap_id` is given."""
 
     table: LoadedTable
     stores: Stores | None = None
@@ -49,6 +50,8 @@ class Write:
     columns: Sequence[str] | None = None
     case_sensitive: bool = False
     engine_summary: Mapping[str, str] = field(default_factory=dict)
+    content: str | None = None
+    """Identifies what the version of the write's transaction holds, where it has one."""
 
 
 def append(frame: DataFrame, write: Write) -> Committed | None:
@@ -61,7 +64,7 @@ def overwrite(frame: DataFrame, write: Write, *, where: Expression = TRUE) -> Co
     condition must select whole files, as partitions do."""
 
     def operation(files: list[DataFile], target: Target, view: ReadView | None) -> Operation:
-        # Rows outside the condition are taken, as the reference takes them.
+        # Rows outside the condition are accepted, as in the reference implementation.
         return Overwrite(added=files, row_filter=where, view=view, target=target)
 
     return _run(frame, write, operation)
@@ -70,9 +73,9 @@ def overwrite(frame: DataFrame, write: Write, *, where: Expression = TRUE) -> Co
 def overwrite_matching(frame: DataFrame, write: Write, condition: Any) -> Committed | None:
     """Replaces the rows that match a condition of Spark's, which is evaluated on the table's rows: nothing is written when it
     matches a part of a file. Raises InvalidInput, and ValidationConflict when another commit came first."""
-    write = _in_session(frame, write)
-    options = write_options(write.table.state.metadata, write.options, branch=write.branch)
-    where = destination(frame.sparkSession, write.table.state.metadata, branch=_branch(write, options))
+    asked = _in_session(frame, write)
+    options = write_options(write.table.state.metadata, asked.options, branch=write.branch)
+    where = destination(frame.sparkSession, write.table.state.metadata, branch=_branch(asked, options))
     found = matching_files(frame.sparkSession, write.table, condition, branch=where.read_branch)
 
     def operation(files: list[DataFile], target: Target, view: ReadView | None) -> Operation | None:
@@ -99,10 +102,14 @@ MakeOperation = Callable[[list[DataFile], Target, ReadView | None], Operation | 
 
 def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | None:
     base = write.table
+    session = None if names_txn(write.options) else frame.sparkSession
     write = _in_session(frame, write)
     refuse_encrypted(base.state.metadata)
     options = write_options(base.state.metadata, write.options, branch=write.branch)
     where = destination(frame.sparkSession, base.state.metadata, branch=_branch(write, options))
+    once = once_of(where, options.txn, session=session, content=write.content)
+    if once is not None and (skipped := once.skip(base.pointer)) is not None:
+        return skipped
     first: list[Operation] = [*where.first]
     table = base
     if options.merge_schema:
@@ -120,21 +127,24 @@ def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | Non
             case_sensitive=write.case_sensitive,
             given=write.columns,
             fills=options.merge_schema or options.accepts_any_schema,
+            new_ids={field.field_id for field in schema.fields} - base.state.metadata.current_schema.by_id.keys(),
         ),
     )
     files = write_data_files(rows, table, stores=write.stores, options=options)
     operation = make(files, where.target(dict(options.summary)), _view(options, table))
     operations = [*first, *([] if operation is None else [operation])]
-    if not operations:
+    if not operations and once is None:
         return None
     summary = {**engine_summary(frame.sparkSession), **write.engine_summary}
+    transaction = None if once is None else once.transaction
     try:
-        return commit_operations(base.pointer, base.state, operations, engine_summary=summary)
+        committed = commit_operations(base.pointer, base.state, operations, engine_summary=summary, once=transaction)
     except FloebergError as error:
         if error.cleanup_safe or isinstance(error, InvalidInput | NotFound):
             for file in files:
                 base.pointer.store_for(file.file_path).delete(file.file_path)
         raise
+    return committed if once is None else once.ended(committed, written=files, pointer=base.pointer)
 
 
 def _in_session(frame: DataFrame, write: Write) -> Write:

@@ -30,9 +30,15 @@ _TUNING: Final = frozenset(
 order and nullability the data has, and the rest is about how files are laid out."""
 _MERGE_SCHEMA: Final = ("mergeschema", "merge-schema")
 _OVERWRITE_MODE: Final = ("overwrite-mode", "partitionoverwritemode")
+TXN_APP_ID: Final = "txnAppId"
+TXN_VERSION: Final = "txnVersion"
+TXN_APP_ID_SETTING: Final = "spark.floeberg.txn-app-id"
+TXN_VERSION_SETTING: Final = "spark.floeberg.txn-version"
+"""The session's settings that make its next change of rows happen once. It consumes them when it committed or was skipped."""
 _KNOWN: Final = frozenset(
     {*_TO_PROPERTY, *_TUNING, *_MERGE_SCHEMA, *_OVERWRITE_MODE, "branch", "distribution-mode", "fanout-enabled",
-     "output-spec-id", "isolation-level", "validate-from-snapshot-id", "compression-codec", "compression-level"}
+     "output-spec-id", "isolation-level", "validate-from-snapshot-id", "compression-codec", "compression-level",
+     TXN_APP_ID.lower(), TXN_VERSION.lower()}
 )  # fmt: skip
 SETTINGS: Final = "spark.sql.iceberg."
 _BY_SETTING: Final = {
@@ -72,6 +78,8 @@ class WriteOptions:
     isolation: IsolationLevel | None = None
     validate_from_snapshot_id: int | None = None
     summary: Mapping[str, str] = field(default_factory=dict)
+    txn: tuple[str, int] | None = None
+    """The app id and version that make the write happen once."""
 
 
 def write_options(metadata: TableMetadata, options: Mapping[str, str], *, branch: str | None = None) -> WriteOptions:
@@ -111,13 +119,35 @@ def write_options(metadata: TableMetadata, options: Mapping[str, str], *, branch
         isolation=None if "isolation-level" not in given else _isolation(given["isolation-level"]),
         validate_from_snapshot_id=_number(given, "validate-from-snapshot-id"),
         summary=summary,
+        txn=_txn(given.get(TXN_APP_ID.lower()), given.get(TXN_VERSION.lower())),
     )
+
+
+def names_txn(options: Mapping[str, str]) -> bool:
+    """Whether a write's own options name an app id or a version."""
+    return not {key.lower() for key in options}.isdisjoint({TXN_APP_ID.lower(), TXN_VERSION.lower()})
+
+
+def _txn(app_id: str | None, version: str | None) -> tuple[str, int] | None:
+    if app_id is None and version is None:
+        return None
+    if not app_id or not version:
+        raise InvalidInput(
+            f"{TXN_APP_ID} and {TXN_VERSION} (in a session {TXN_APP_ID_SETTING} and {TXN_VERSION_SETTING}) are given "
+            "together, or neither"
+        )
+    if not version.isdecimal():
+        raise InvalidInput(f"{TXN_VERSION} is a number from 0 on, not {version!r:.60}")
+    return app_id, int(version)
 
 
 def session_write_options(settings: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
     """The options of a write with what the session's settings say where no option does."""
     given = {key.lower() for key in options}
     found: dict[str, str] = {}
+    if not names_txn(options):
+        settings_of = {TXN_APP_ID: TXN_APP_ID_SETTING, TXN_VERSION: TXN_VERSION_SETTING}
+        found |= {option: settings[key] for option, key in settings_of.items() if key in settings}
     for key, value in settings.items():
         name = key.removeprefix(SETTINGS)
         if name == key:

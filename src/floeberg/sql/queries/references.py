@@ -82,11 +82,6 @@ class References:
         return bool(self.tables or self.functions)
 
 
-def find_table_references(sql: str, names: Names, *, args: Args = None) -> list[TableReference]:
-    """Our tables that a query reads, in the order of the text."""
-    return list(find_references(sql, names, args=args).tables)
-
-
 def find_references(
     sql: str,
     names: Names,

@@ -1,7 +1,8 @@
-"""Conditions of a query that rows are tested for before it is asked whether they are deleted.
+"""Conditions of a query that Spark evaluates before the delete check.
 
-Spark tests what a frame is made with first and a query's own conditions after it, although these cost less and leave few rows.
-It finds them here again, and tests each once. Only conditions that mean the same to everyone: a number or day beside a literal.
+Spark evaluates the filters of a frame in their order, so the delete check would run before the query's own conditions, which
+cost less and leave few rows. Repeated here, they run first; the optimizer removes the repetition. Only comparisons of a number
+or a date with a literal are repeated: their meaning depends on no setting.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 from floeberg.expr.nodes import BoundPredicate, BoundReference, Expression, Op
 from floeberg.scan.pruning import conjuncts
-from floeberg.spark.read.parquet.columns import CompiledColumn
+from floeberg.spark.read.parquet.columns import NativeColumn
 from floeberg.spec.types import DateType, DecimalType, IntegerType, LongType
 from floeberg.spec.values.temporal import LONG_MAX
 from floeberg.sql.ddl.default_values import literal_text
@@ -24,14 +25,14 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31: what Spark reads in a literal whatever its settings."""
 
 
-def first_conditions(bound: Expression, columns: Mapping[int, CompiledColumn]) -> str | None:
-    """The conditions about columns that are read, as SQL over the names under which they are; None when there are none.
-    A row for which they are not true is none for which `bound` is."""
+def filter_before_deletes(bound: Expression, columns: Mapping[int, NativeColumn]) -> str | None:
+    """The conjuncts of `bound` on columns that are read, as SQL over the names under which they are read; None when there
+    are none. `bound` implies them."""
     texts = [text for part in conjuncts(bound) if (text := _text(part, columns)) is not None]
     return " AND ".join(texts) or None
 
 
-def _text(part: Expression, columns: Mapping[int, CompiledColumn]) -> str | None:
+def _text(part: Expression, columns: Mapping[int, NativeColumn]) -> str | None:
     if not isinstance(part, BoundPredicate) or not isinstance(part.term, BoundReference) or part.op not in _SIGNS:
         return None
     column = columns.get(part.term.field_id)

@@ -1,4 +1,4 @@
-"""Writing a snapshot's manifest list, where sequence numbers and row ids are given.
+"""Writes a snapshot: its manifest list, which assigns sequence numbers and first row ids.
 https://iceberg.apache.org/spec/#manifest-lists"""
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def write_snapshot(
     operation: str,
     summary: Mapping[str, str],
 ) -> Snapshot:
-    """Writes the manifest list and describes the snapshot. Raises UnsupportedFeature for an encrypted table: what was
-    written to it in the clear would be there for all to read."""
+    """Writes the manifest list and returns the snapshot. Raises UnsupportedFeature for an encrypted table, whose new files
+    would not be encrypted."""
     if ENCRYPTION_KEY in base.properties:
         raise UnsupportedFeature(
             f"table {workspace.identifier} is encrypted ({ENCRYPTION_KEY}); writing encrypted tables is not supported",
@@ -75,7 +75,8 @@ def write_snapshot(
 
 
 def _with_sequence_number(manifest: ManifestFile, sequence_number: int) -> ManifestFile:
-    """A manifest that this commit wrote has the commit's age; entries that keep an older one keep its minimum."""
+    """Assigns the commit's sequence number to a manifest that it wrote. The minimum stays that of entries with an explicit
+    data sequence number."""
     if manifest.sequence_number != UNASSIGNED_SEQUENCE_NUMBER:
         return manifest
     least = manifest.min_sequence_number

@@ -197,7 +197,7 @@ def placed(table: Table, name: str) -> DataFile:
     path = Path(file.file_path)
     path.rename(path.with_name(name))
     moved = structs.replace(file, file_path=str(path.with_name(name)))
-    table.commit(Append(files=[moved]))
+    table._commit(Append(files=[moved]))
     return moved
 
 
@@ -291,7 +291,7 @@ def test_imported_files_without_field_ids_are_read_by_their_name_mapping(
     pq.write_table(pa.table({"p": pa.array([7], pa.int32()), "id": pa.array([2], pa.int64())}), path)
     size = path.stat().st_size
     imported = DataFile(file_path=str(path), file_format=FileFormat.PARQUET, record_count=1, file_size_in_bytes=size)
-    table.commit(Append(files=[imported]))
+    table._commit(Append(files=[imported]))
     frame = table_frame(spark, loaded(table))
     assert (len(routes(frame).plain), len(routes(frame).by_arrow)) == (1, 1)
     assert spark_rows(frame) == arrow_rows(table)

@@ -1,0 +1,132 @@
+"""Events applied by position: keys are looked up in the table first, so that no equality deletes are left behind and rows
+that are updated keep their ids. Concurrent changes of the keys are conflicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F
+
+from floeberg.catalogs.base import LoadedTable
+from floeberg.change_events.events import KIND, PREFIX, EventKind, order_columns
+from floeberg.commit.commit import Committed
+from floeberg.commit.operation import Operation
+from floeberg.spark.cdc.last_states import LastStates
+from floeberg.spark.dml import changed_rows
+from floeberg.spark.dml.changed_rows import FILE, POSITION, SOURCE_ROW, RowKind, find_changes
+from floeberg.spark.dml.merge_key_pairs import KEY_TYPES, KeyPair
+from floeberg.spark.dml.merge_source_keys import source_keys
+from floeberg.spark.dml.row_change import PlannedChange, carry_out
+from floeberg.spark.dml.target import ChangedTable
+from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.spec.types import NestedField
+from floeberg.sql.text.lexer import quote_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_MERGE_ON_READ: Final = {"write.merge.mode": "merge-on-read", "write.merge.isolation-level": "serializable"}
+_OLDER: Final = f"{PREFIX}older"
+_ROW_ID: Final = f"{PREFIX}row_id"
+_KEY: Final = f"{PREFIX}key_"
+_STORED: Final = f"{PREFIX}stored_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedStates:
+    """What came of it; `older` keys have rows in the table that are newer than their events."""
+
+    committed: Committed | None
+    rows_written: int = 0
+    rows_deleted: int = 0
+    older: int = 0
+
+
+def by_position(target: ChangedTable, evolves: Sequence[Operation]) -> ChangedTable:
+    """The target of a change that deletes by position and validates serializably, whatever the table's properties say."""
+    state = target.table.state
+    metadata = replace(state.metadata, properties={**state.metadata.properties, **_MERGE_ON_READ})
+    table = LoadedTable(target.table.pointer, replace(state, metadata=metadata))
+    return replace(target, table=table, first=(*target.first, *evolves))
+
+
+def apply_states(
+    target: ChangedTable, states: LastStates, keys: Sequence[NestedField], *, order_by: Sequence[NestedField]
+) -> AppliedStates:
+    """Looks the keys up, and commits the last states in their place. `order_by` are the columns of the table that hold the
+    order of events, where it has them: an event that is older than what is stored changes nothing."""
+    source = states.frame.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).localCheckpoint(eager=True)
+    pairs = [KeyPair(field, field.name) for field in keys if isinstance(field.type, KEY_TYPES)]
+    found_keys = source_keys(source, pairs, target.schema)
+    if not found_keys.rows:
+        return AppliedStates(committed=carry_out(target, PlannedChange()))
+    tasks = target.plan(found_keys.condition)
+    matches = _matches(target, target.rows(tasks), source, keys, order_by).localCheckpoint(eager=True)
+    older = matches.where(_OLDER).select(SOURCE_ROW).distinct().localCheckpoint(eager=True)
+    skipped = older.count()
+    if skipped:
+        matches = matches.join(older, SOURCE_ROW, "left_anti")
+        source = source.join(older, SOURCE_ROW, "left_anti")
+    touched = find_changes(target, matches.select(changed_rows.KIND, FILE, POSITION, SOURCE_ROW))
+    rows = source.where(F.col(KIND) >= int(EventKind.INSERT))
+    written = rows.count()
+    new = None
+    if written:
+        new = _new_rows(target, rows, matches if touched.matched else None)
+    planned = PlannedChange(
+        tasks=tasks,
+        condition=found_keys.condition,
+        positions=touched.positions,
+        deleted=touched.deleted,
+        new_rows=new,
+        expected_rows=written,
+    )
+    committed = carry_out(target, planned)
+    return AppliedStates(committed=committed, rows_written=written, rows_deleted=touched.deleted, older=skipped)
+
+
+def _matches(
+    target: ChangedTable,
+    rows: DataFrame,
+    source: DataFrame,
+    keys: Sequence[NestedField],
+    order_by: Sequence[NestedField],
+) -> DataFrame:
+    """Where the rows of the keys are, and whether they are newer than the events."""
+    row_id = F.col(ROW_ID.name) if target.has_lineage else F.lit(None).cast("bigint")
+    own = rows.select(
+        *(F.col(quote_name(field.name)).alias(f"{_KEY}{number}") for number, field in enumerate(keys)),
+        *(F.col(quote_name(field.name)).alias(f"{_STORED}{number}") for number, field in enumerate(order_by)),
+        F.col(FILE_PATH.name).alias(FILE),
+        F.col(ROW_POSITION.name).alias(POSITION),
+        row_id.alias(_ROW_ID),
+    )
+    same = F.lit(True)
+    for number, field in enumerate(keys):
+        same = same & (own[f"{_KEY}{number}"] == source[quote_name(field.name)])
+    joined = own.join(source, same)
+    kind = F.lit(int(RowKind.DELETE)).alias(changed_rows.KIND)
+    return joined.select(kind, FILE, POSITION, SOURCE_ROW, _ROW_ID, _is_older(len(order_by)).alias(_OLDER))
+
+
+def _is_older(orders: int) -> Column:
+    """Whether the event's order is below the stored one, column by column; never where nothing is stored."""
+    older, same = F.lit(False), F.lit(True)
+    for number, name in enumerate(order_columns(orders)):
+        event, stored = F.col(name), F.col(f"{_STORED}{number}")
+        older = older | (same & (event < stored))
+        same = same & (event == stored)
+    return F.coalesce(older, F.lit(False))
+
+
+def _new_rows(target: ChangedTable, rows: DataFrame, matches: DataFrame | None) -> DataFrame:
+    """The rows to write, with the ids of those that they replace."""
+    columns = [F.col(quote_name(name)) for name in rows.columns if not name.startswith("__floeberg_")]
+    if not target.has_lineage:
+        return rows.select(*columns)
+    if matches is None:
+        return rows.select(*columns, F.lit(None).cast("bigint").alias(ROW_ID.name))
+    ids = matches.groupBy(SOURCE_ROW).agg(F.min(_ROW_ID).alias(ROW_ID.name))
+    return rows.join(ids, SOURCE_ROW, "left").select(*columns, F.col(ROW_ID.name))

@@ -1,0 +1,1 @@
+"""Structured Streaming: what a query writes into tables and reads from them."""
