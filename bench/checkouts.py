@@ -23,7 +23,7 @@ from typing import Any, Final, Self
 
 KINDS: Final = ("plan", "scan", "row-level")
 TICKS: Final = os.sysconf("SC_CLK_TCK")
-FILES: Final = 40
+FILES: Final = 8
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("new", type=Path)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--warm-up", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker is not None:
@@ -96,7 +96,12 @@ class Work:
         import floeberg as fb
 
         self._rows = rows
-        settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
+        settings = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.memory": "1g",
+        }
         builder = SparkSession.builder.master("local[2]")
         for key, value in settings.items():
             builder = builder.config(key, value)
@@ -117,7 +122,7 @@ class Work:
 
     def plan(self, number: int) -> None:
         location = self._lake.load_table("db.merge_on_read").metadata_location
-        for _ in range(20):
+        for _ in range(200):
             table = self._open(location)
             assert len(list(table.scan(where=f"id = {number * 7}").plan())) > 0
             assert len(list(table.scan().plan())) >= FILES
@@ -134,7 +139,7 @@ class Work:
     def row_level(self, number: int) -> None:
         for name in ("copy_on_write", "merge_on_read"):
             table = f"lake.db.{name}"
-            low = number * 1000
+            low = number * 500
             self._spark.sql(f"DELETE FROM {table} WHERE id BETWEEN {low} AND {low + 20}")
             self._spark.sql(f"UPDATE {table} SET v = v + 1 WHERE id BETWEEN {low + 100} AND {low + 120}")
             source = f"(SELECT id, 1.0D AS v, 'new' AS s FROM range({low + 10}, {low + 60}))"

@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "architecture.md"
 LAYERS = (
     ("errors",), ("effects",), ("spec",), ("expr",), ("sql",), ("storage", "files"), ("scan",), ("arrow",), ("commit",),
     ("row_changes",), ("catalogs",), ("maintenance", "inspect", "change_events"), ("spark.host",), ("spark.workers",), ("spark.read",),
-    ("spark.write",), ("spark.query",), ("spark.ddl", "spark.dml", "spark.procedures"), ("spark.cdc",), ("spark.entry",), ("api",), ("server",),
+    ("spark.write",), ("spark.query",), ("spark.ddl", "spark.dml", "spark.procedures"), ("spark.streaming",), ("spark.cdc",), ("spark.entry",), ("api",), ("server",),
     ("cli",),
 )  # fmt: skip
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}

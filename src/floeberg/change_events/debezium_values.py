@@ -53,7 +53,7 @@ _ISO: Final = (
     "io.debezium.time.ZonedTimestamp", "io.debezium.time.ZonedTime", "io.debezium.time.IsoDate",
     "io.debezium.time.IsoTime", "io.debezium.time.IsoTimestamp",
 )  # fmt: skip
-_INT_RANGES: Final = {IntegerType: 31, LongType: 63}
+_INT_RANGES: Final[dict[type[IcebergType], int]] = {IntegerType: 31, LongType: 63}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
