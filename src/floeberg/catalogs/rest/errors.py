@@ -120,9 +120,11 @@ def _taken(error: ServerError, refusals: Refusals) -> type[FloebergError]:
         return NamespaceNotFound
     if refusals.taken in (TableAlreadyExists, ViewAlreadyExists):
         lowered = error.message.lower()
-        if "view with same name" in lowered or "view already exists" in lowered:
+        if any(
+            words in lowered for words in ("view with same name", "view already exists", "is there already, as a view")
+        ):
             return ViewAlreadyExists
-        if "table with same name" in lowered or "table already exists" in lowered:
+        if "table with same name" in lowered or "table already exists" in lowered or lowered.startswith("table "):
             return TableAlreadyExists
     return refusals.taken
 
