@@ -125,6 +125,9 @@ test-kills: $(STAMP) ## 8 processes of 50 commits each through a server that is 
 model: java $(STAMP) ## 500 random sequences of row-level changes on Spark against a model (long)
 	FLOEBERG_MODEL_SEQUENCES=500 $(PYTEST) -q tests/spark/dml/test_row_level_model.py
 
+joins: java $(STAMP) ## 500 random joins with and without join pruning against plain Spark (long)
+	FLOEBERG_JOIN_WORLDS=50 $(PYTEST) -q -s tests/spark/sql/test_join_pruning.py tests/spark/sql/test_join_pruning_files.py
+
 tpcds: java $(STAMP) ## the 99 queries of TPC-DS at scale 1 against plain Spark (long)
 	FLOEBERG_TPCDS_SCALE=1 FLOEBERG_SPARK_MEMORY=4g $(PYTEST) -q tests/spark/test_tpcds.py
 

@@ -13,6 +13,7 @@ from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten
 from floeberg.maintenance.rewrite.delete_files import DeleteRewriteRequest, RewrittenDeletes
+from floeberg.maintenance.rewrite.engine import RewriteEngine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,6 +88,12 @@ def convert_on_spark(
     module = spark_module("floeberg.spark.procedures.rewrites")
     done: RewrittenDeletes = module.convert_on_spark(spark, table, request, **told)
     return done
+
+
+def spark_engine(spark: SparkSession, table: LoadedTable) -> RewriteEngine:
+    """The engine that rewrites a table's files by Spark jobs."""
+    engine: RewriteEngine = spark_module("floeberg.spark.procedures.rewrite_engine").SparkEngine(spark, table)
+    return engine
 
 
 def _check_pyspark() -> None:

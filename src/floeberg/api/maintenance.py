@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from floeberg.api.attach import convert_on_spark, rewrite_on_spark
+from floeberg.api.attach import convert_on_spark, rewrite_on_spark, spark_engine
 from floeberg.api.moments import to_milliseconds
 from floeberg.api.scan import Where, to_expression
 from floeberg.catalogs.base import LoadedTable
@@ -17,6 +17,7 @@ from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.maintenance.check import Progress, check_table
 from floeberg.maintenance.check_report import CheckReport
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
+from floeberg.maintenance.maintain import Maintained, maintain_table
 from floeberg.maintenance.manifests import RewrittenManifests, rewrite_manifests
 from floeberg.maintenance.orphans import OrphanRequest, Orphans, remove_orphan_files
 from floeberg.maintenance.path_match import prefix_mismatch
@@ -29,6 +30,7 @@ from floeberg.maintenance.rewrite.delete_files import (
     convert_equality_deletes,
     rewrite_position_deletes,
 )
+from floeberg.maintenance.rewrite.engine import RewriteEngine
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -195,6 +197,21 @@ class Maintenance:
             prefix_mismatch=prefix_mismatch(prefix_mismatch_mode),
         )
         return remove_orphan_files(self._writable(), self._table._state, request, progress=progress)
+
+    def maintain(
+        self, *, dry_run: bool = False, spark: SparkSession | None = None, progress: Progress | None = None
+    ) -> Maintained:
+        """Does what the table needs now, by its `maintain.*` properties: compacts, rewrites deletes and manifests, expires
+        snapshots. Each action says why, with figures before and after; a dry run only says what it would do. With nothing
+        to do it reads the metadata and the manifest list."""
+        self._table.refresh()
+        pointer, state = self._writable(), self._table._state
+        engine: RewriteEngine = ArrowEngine(pointer)
+        if spark is not None:
+            engine = spark_engine(spark, LoadedTable(pointer, state))
+        done = maintain_table(pointer, state, engine, dry_run=dry_run, progress=progress)
+        self._table._state = done.state
+        return done
 
     def _writable(self) -> TablePointer:
         """Raises UnsupportedFeature, before any work, for a table that was opened without a catalog."""

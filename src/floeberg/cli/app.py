@@ -37,6 +37,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "expire-snapshots": "Expire old snapshots and delete the files that only they reach.",
     "remove-orphans": "Find files in a table's folder that nothing refers to, and delete them.",
     "ui": "Open a page to look into tables, in the browser.",
+    "maintain": "Do what a table needs now: compact, rewrite deletes and manifests, expire snapshots.",
     "serve": "Serve a catalog to other engines by the Iceberg REST protocol, with a page to look into its tables.",
 }
 """What each command does; the module of its name (with _ for -) holds a function of its name."""

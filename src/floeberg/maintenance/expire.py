@@ -103,6 +103,12 @@ def expire_snapshots(pointer: TablePointer, state: TableState, expiry: Expiry, *
     return Expired(committed.state, gone, deleted)
 
 
+def expired_ids(base: TableMetadata, expiry: Expiry, *, now_ms: int) -> tuple[int, ...]:
+    """The snapshots that an expiry would expire by their age and number."""
+    retained = _retained_ids(base, _retained_refs(base, now_ms=now_ms), expiry, now_ms=now_ms)
+    return tuple(one.snapshot_id for one in base.snapshots if one.snapshot_id not in retained)
+
+
 def _retained_refs(base: TableMetadata, *, now_ms: int) -> dict[str, SnapshotRef]:
     """`main`, and references whose head is not older than their maximum age."""
     default = integer_property(base.properties, MAX_REF_AGE, MAX_REF_AGE_DEFAULT)

@@ -45,6 +45,12 @@ class ScanPlan(Sequence[FileScanTask]):
         self._deletes = DeletesByNumber(deletes)
         self._residuals: dict[int, ResidualsOfSpec] = {}
 
+    def with_parts(self, parts: Sequence[FilesOfSpec]) -> ScanPlan:
+        """The same plan with other data files, each of which is among its own."""
+        plan = ScanPlan(parts=parts, deletes=(), schema=self.schema, filter=self.filter, explanation=self.explanation)
+        plan._deletes = self._deletes
+        return plan
+
     def __len__(self) -> int:
         return sum(part.frame.height for part in self.parts)
 

@@ -23,12 +23,14 @@ from floeberg.errors import (
     NotFound,
     SecurityError,
     SnapshotAlreadyExists,
+    TableAlreadyExists,
     TableNotFound,
     Throttled,
     Unauthorized,
     Unavailable,
     UnsupportedFeature,
     ValidationConflict,
+    ViewAlreadyExists,
     ViewNotFound,
 )
 from floeberg.storage.secret import redact
@@ -62,6 +64,10 @@ _KINDS: Final[tuple[tuple[type[FloebergError], int, str], ...]] = (
 """409 promises that nothing took effect. What is not here is a 500, after which a client must look for itself."""
 
 
+_TAKEN: Final = {TableAlreadyExists: "table already exists", ViewAlreadyExists: "view already exists"}
+"""A table and a view that are in the way have the same status and name of error: clients tell them by these words."""
+
+
 def status_of(error: FloebergError) -> tuple[int, str]:
     """The status and the reference implementation's name of an error."""
     for kind, status, name in _KINDS:
@@ -78,8 +84,12 @@ def error_body(status: int, kind: str, message: str) -> dict[str, object]:
 def error_response(error: FloebergError) -> Response:
     """The answer to a request that ended with an error."""
     status, kind = status_of(error)
+    message = str(error)
+    for taken, words in _TAKEN.items():
+        if isinstance(error, taken) and words not in message.lower():
+            message = f"{message} ({words})"
     headers = {"retry-after": "1"} if status == 503 else None
-    return json_response(status, error_body(status, kind, str(error)), headers=headers)
+    return json_response(status, error_body(status, kind, message), headers=headers)
 
 
 def json_response(status: int, document: object, *, headers: Mapping[str, str] | None = None) -> Response:

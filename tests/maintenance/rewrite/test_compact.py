@@ -190,3 +190,13 @@ def test_what_does_not_fit_is_refused_before_any_work(request_, message):
 
 def test_an_empty_table_is_left_alone():
     assert compact(TableBuilder()).snapshots == ()
+
+
+def test_a_tag_is_refused_before_any_work():
+    builder = TableBuilder().append((1,)).append((2,)).tag("kept")
+    with pytest.raises(InvalidInput, match="is a tag"):
+        compact(builder, options=ALL, branch="kept")
+    with pytest.raises(InvalidInput, match="is a tag"):
+        builder.table.maintenance.rewrite_deletes(branch="kept")
+    store = builder.table._pointer.store_for(builder.table.location)
+    assert len(list(store.list(f"{builder.table.location}/data"))) == 2

@@ -11,8 +11,10 @@ from typing import Final
 from floeberg.commit.commit import commit_operations, staged
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.commit.producer import branch_head
 from floeberg.commit.remove_dangling_deletes import RemoveDanglingDeletes
 from floeberg.commit.rewrite_files import RewriteFiles
+from floeberg.commit.workspace import Workspace
 from floeberg.errors import CommitConflict, CommitUnknown, FloebergError, InvalidInput, ValidationConflict
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
@@ -85,6 +87,7 @@ def rewrite_data_files(
         options=RewriteOptions.of(metadata, request.options),
     )
     bind(request.where, metadata.current_schema, case_sensitive=request.case_sensitive)
+    branch_head(metadata, request.branch, Workspace(pointer))
     rewrite = _Rewrite(pointer, engine, request, plan.layout, progress or _silent)
     return rewrite.run(state, plan.options)
 

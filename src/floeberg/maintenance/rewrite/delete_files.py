@@ -13,6 +13,7 @@ from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.operation import Target
 from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.commit.producer import branch_head
 from floeberg.commit.remove_dangling_deletes import RemoveDanglingDeletes
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.workspace import Workspace
@@ -176,6 +177,7 @@ def _run(
     """Plans, writes and commits, anew on the newest state when another commit contradicts it."""
     refuse_encrypted(state.metadata)
     bind(request.where, state.metadata.current_schema, case_sensitive=request.case_sensitive)
+    branch_head(state.metadata, request.branch, Workspace(pointer))
     for run in range(1, _MOST_RUNS + 1):
         try:
             return _once(pointer, state, request, plan, progress=progress)

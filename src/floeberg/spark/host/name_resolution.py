@@ -10,7 +10,7 @@ from floeberg.catalogs.identifiers import Identifier
 from floeberg.errors import InvalidInput, NotFound, UnsupportedFeature, ViewNotFound
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session_state import AttachedCatalog, SessionState
-from floeberg.spark.host.views import Place, RememberedView, ViewScope, is_temporary_view, mark_of
+from floeberg.spark.host.views import Place, RememberedView, ViewScope, mark_of, temporary_views
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import (
     SESSION_CATALOG,
@@ -170,6 +170,7 @@ class _Foreign:
         self._creates = creates
         self._scope = scope
         self._seen: dict[tuple[str, ...], bool] = {}
+        self._temporary: frozenset[str] | None = None
 
     def __call__(self, parts: tuple[str, ...]) -> bool:
         known = self._seen.get(parts)
@@ -182,7 +183,7 @@ class _Foreign:
         if len(parts) == 1:
             if self._place.catalog not in state.catalogs:
                 return False
-            if self._may_be_temporary(parts[0]) and is_temporary_view(self._session.spark, parts[0]):
+            if self._may_be_temporary(parts[0]) and parts[0].lower() in self._temporary_views():
                 return True
         first = parts[0].lower() if len(parts) > 1 else ""
         if len(parts) == 2 and first in _FILE_SOURCES and self._session.state.stands_in_ours and not self._creates:
@@ -193,6 +194,12 @@ class _Foreign:
         if not in_session_catalog or SESSION_CATALOG not in state.catalogs or self._creates:
             return False
         return not self._is_ours(parts[1:] if first == SESSION_CATALOG else parts)
+
+    def _temporary_views(self) -> frozenset[str]:
+        """The names of Spark's temporary views, which are asked for once."""
+        if self._temporary is None:
+            self._temporary = frozenset(name.lower() for name in temporary_views(self._session.spark))
+        return self._temporary
 
     def _may_be_temporary(self, name: str) -> bool:
         return self._scope is None or name.lower() in self._scope.temporary

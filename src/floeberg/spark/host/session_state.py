@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from floeberg.catalogs.base import CatalogBackend
 from floeberg.catalogs.identifiers import Namespace
 from floeberg.scan.frame_cache import FrameCache
+from floeberg.scan.kept_keys import KeptKeys
+from floeberg.spark.host.kept_frames import KeptFrames
 from floeberg.spark.host.views import RememberedView
 from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier
 
@@ -94,6 +96,8 @@ class SessionState:
     """How many views were marked."""
     manifests: FrameCache = field(default_factory=FrameCache)
     """Decoded manifests, which never change."""
+    join_keys: KeptKeys = field(default_factory=KeptKeys)
+    frames: KeptFrames = field(default_factory=KeptFrames)
 
     @property
     def stands_in_ours(self) -> bool:

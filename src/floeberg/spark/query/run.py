@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 
-from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.execution import Execution
@@ -22,9 +21,11 @@ from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.functions import function_calls
+from floeberg.spark.query.statement_keys import JOIN_PRUNING, SelectedTable, StatementKeys, join_keys_of, keys_of
 from floeberg.spark.query.view_columns import columns_as_they_are, conditions_inside, has_other_types, view_frame
-from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_text
+from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_columns, view_text
 from floeberg.spark.read.derived_frames import TableOrigin, origin_of, replayed, table_of
+from floeberg.spark.read.join_keys import KeyReader
 from floeberg.spark.read.named_tables import (
     cached_or_read,
     frame_of,
@@ -38,7 +39,7 @@ from floeberg.spark.read.named_tables import (
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS, renamed, with_own_names
 from floeberg.spark.read.table_cache import is_cached
 from floeberg.spec.schemas.schema import Schema
-from floeberg.sql.conditions.predicates import Condition
+from floeberg.sql.conditions.predicates import Condition, IsNull, Matches
 from floeberg.sql.conditions.to_expression import to_expression
 from floeberg.sql.queries.conjuncts import table_conditions
 from floeberg.sql.queries.hidden_columns import NOTHING, hidden_columns, names_any
@@ -46,27 +47,17 @@ from floeberg.sql.queries.hidden_uses import HiddenColumns, TableColumns
 from floeberg.sql.queries.query_nodes import TimeTravel
 from floeberg.sql.queries.references import References, TableReference, find_references, replace_references
 from floeberg.sql.text.lexer import Span
-from floeberg.sql.text.names import Names, TableIdentifier, display_name
+from floeberg.sql.text.names import Names, display_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
-class _SelectedTable:
-    """A table at the snapshot that a reference reads."""
-
-    identifier: TableIdentifier
-    loaded: LoadedTable
-    selection: Selection
-    schema: Schema
-
-
-@dataclass(frozen=True, slots=True)
 class _Source:
     """What a reference reads: a table, or the rows of a view or metadata table."""
 
-    table: _SelectedTable | None = None
+    table: SelectedTable | None = None
     frame: DataFrame | None = None
 
     def columns(self) -> TableColumns:
@@ -81,8 +72,12 @@ class _Source:
 def run_query(execution: Execution, references: References, given: Sequence[Condition] = ()) -> DataFrame:
     """The result of a query, or of a statement that holds queries, over our tables. `given` are conditions that the needed
     rows of the result fulfil."""
-    conditions = table_conditions(references, given)
-    sources = [_source(execution, table, found) for table, found in zip(references.tables, conditions, strict=True)]
+    chosen = [_chosen(execution, table) for table in references.tables]
+    conditions = _statement_keys(execution, references, chosen, given).bound()
+    sources = [
+        _source(execution, table, one, found)
+        for table, one, found in zip(references.tables, chosen, conditions, strict=True)
+    ]
     hidden = _hidden(execution, references, sources)
     frames: dict[str, Any] = {}
     keys: dict[int, str] = {}
@@ -121,11 +116,20 @@ def span_frame(execution: Execution, span: Span) -> DataFrame:
     return query_frame(execution, span.of(execution.sql))
 
 
-def _source(execution: Execution, table: TableReference, conditions: Sequence[Condition]) -> _Source:
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What a reference means, and for a table or metadata table what is read of it."""
+
+    resolved: Resolved
+    table: SelectedTable | None = None
+    metadata_table: Selection | None = None
+
+
+def _chosen(execution: Execution, table: TableReference) -> _Chosen:
     resolved = execution.resolve(table.identifier)
     if resolved.table is None:
         refuse_view_options(str(table.identifier), dict(table.options))
-        return _Source(frame=_view(execution, table, resolved, conditions))
+        return _Chosen(resolved)
     execution.read.add(resolved.identifier)
     loaded = resolved.table
     selection = selection_of(execution.session, resolved.selector, dict(table.options))
@@ -133,8 +137,90 @@ def _source(execution: Execution, table: TableReference, conditions: Sequence[Co
         selection = _travelled(execution, selection, table.time_travel)
     selection = on_wap_branch(execution.session, loaded, selection)
     if selection.metadata_table is not None:
-        return _Source(frame=cached_or_read(execution.session, resolved.identifier, loaded, selection))
-    return _Source(table=_SelectedTable(resolved.identifier, loaded, selection, selected_schema(loaded, selection)))
+        return _Chosen(resolved, metadata_table=selection)
+    schema = selected_schema(loaded, selection)
+    return _Chosen(resolved, SelectedTable(resolved.identifier, loaded, selection, schema))
+
+
+def _source(execution: Execution, table: TableReference, chosen: _Chosen, conditions: Sequence[Condition]) -> _Source:
+    if chosen.table is not None:
+        return _Source(table=chosen.table)
+    loaded = chosen.resolved.table
+    if loaded is None:
+        return _Source(frame=_view(execution, table, chosen.resolved, conditions))
+    assert chosen.metadata_table is not None
+    return _Source(frame=cached_or_read(execution.session, chosen.resolved.identifier, loaded, chosen.metadata_table))
+
+
+def _statement_keys(
+    execution: Execution,
+    references: References,
+    chosen: Sequence[_Chosen],
+    given: Sequence[Condition] = (),
+    *,
+    tables: int = 2,
+) -> StatementKeys:
+    """The conditions on each reference, those of its joins among them where there are as many tables."""
+    columns: dict[int, frozenset[str]] = {}
+    for relation, one in zip(references.relations, chosen, strict=True):
+        names = _column_names(execution, one)
+        if names is not None:
+            columns[id(relation)] = names
+    prunes = len(references.tables) >= tables and _prunes_joins(execution, references)
+    joins = join_keys_of(references, columns) if prunes else None
+
+    def of_view(number: int, column: str) -> KeyReader | None:
+        return _keys_of_view(execution, chosen[number].resolved, found[number], column)
+
+    found = table_conditions(references, given, joins=joins)
+    return StatementKeys(
+        execution.session,
+        {id(relation): number for number, relation in enumerate(references.relations)},
+        [one.table for one in chosen],
+        found,
+        joins,
+        lambda conditions, schema: condition_expression(execution.session, conditions, schema),
+        of_view,
+    )
+
+
+def _prunes_joins(execution: Execution, references: References) -> bool:
+    """Whether joins in the statement may leave out files. Rows that are deleted must not be missed where they are asked for,
+    and names that differ by case alone are not told apart."""
+    session = execution.session
+    if references.query is None or other_settings(session, execution.scope):
+        return False
+    if names_any(references, frozenset({"_deleted"})) or session.setting(JOIN_PRUNING, "true") != "true":
+        return False
+    return session.setting("spark.sql.caseSensitive", "false") != "true"
+
+
+def _column_names(execution: Execution, chosen: _Chosen) -> frozenset[str] | None:
+    """The columns of a table or view in lower case; None where only a DataFrame can say."""
+    if chosen.table is not None:
+        return frozenset(field.name.lower() for field in chosen.table.schema.fields)
+    resolved = chosen.resolved
+    if resolved.table is not None or isinstance(resolved.remembered, FrameView):
+        return None
+    columns = view_columns(execution.session, resolved)
+    return None if columns.mode == "EVOLUTION" else frozenset(name.lower() for name in columns.schema.names)
+
+
+def _keys_of_view(
+    execution: Execution, resolved: Resolved, conditions: Sequence[Condition], column: str
+) -> KeyReader | None:
+    """The keys of a view's column, where it is a table's own, of the type that the view shows."""
+    if resolved.table is not None or isinstance(resolved.remembered, FrameView):
+        return None
+    text = view_text(execution, resolved)
+    inner = conditions_inside(text.columns, [IsNull((column,))])
+    if text.columns.mode == "EVOLUTION" or not inner or not isinstance(inner[0], IsNull):
+        return None
+    references = text.references
+    chosen = [_chosen(text.execution, table) for table in references.tables]
+    literal = [condition for condition in conditions if not isinstance(condition, Matches)]
+    keys = _statement_keys(text.execution, references, chosen, conditions_inside(text.columns, literal), tables=1)
+    return keys.of_output(references, inner[0].column[0].lower(), text.columns)
 
 
 def _hidden(execution: Execution, references: References, sources: Sequence[_Source]) -> HiddenColumns:
@@ -168,6 +254,7 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
     if other_settings(session, execution.scope):
         conditions = ()  # their meaning depends on the view's settings
     where = condition_expression(session, conditions, table.schema)
+    keys = keys_of(conditions)
     return frame_of(
         session,
         table.loaded,
@@ -175,6 +262,8 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
         where=where,
         metadata_columns=columns,
         skips_row_groups=not execution.has_bytes,
+        keys=keys,
+        reuse=True,
     )
 
 
@@ -211,7 +300,8 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
         if selection.metadata_table is not None:
             return frame_of(session, loaded, selection)
         where = condition_expression(session, found, selected_schema(loaded, selection))
-        return frame_of(session, loaded, selection, where=where, skips_row_groups=not execution.has_bytes)
+        skips = not execution.has_bytes
+        return frame_of(session, loaded, selection, where=where, skips_row_groups=skips, keys=keys_of(found))
 
     def bound(frame: Any, now: DataFrame) -> DataFrame:
         return view_frame(session, name, columns_as_they_are(frame), now)
@@ -252,7 +342,7 @@ def _travelled(execution: Execution, selection: Selection, travel: TimeTravel) -
 
 def condition_expression(session: AttachedSession, conditions: Sequence[Condition], schema: Schema) -> Expression:
     """The conditions for planning, under the session's own rules of coercion."""
-    if not conditions:
+    if all(isinstance(condition, Matches) for condition in conditions):
         return TRUE
     return to_expression(
         conditions,

@@ -70,6 +70,14 @@ def view_text(execution: Execution, resolved: Resolved) -> ViewText:
     return ViewText(part, references, columns)
 
 
+def view_columns(session: AttachedSession, resolved: Resolved) -> ViewColumns:
+    """The columns of a view that has a text, as they were when it was made."""
+    if isinstance(resolved.remembered, TextView):
+        return resolved.remembered.columns
+    assert resolved.view is not None
+    return _of_catalog(session, resolved.identifier, resolved.view)[2]
+
+
 def _of_catalog(
     session: AttachedSession, identifier: TableIdentifier, view: LoadedView
 ) -> tuple[str, ViewScope, ViewColumns]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any, Final
@@ -21,15 +21,18 @@ from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
 from floeberg.spark.host.exact_types import cut_name
+from floeberg.spark.host.kept_frames import KeptFrames
 from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
+from floeberg.spark.read.join_keys import JoinKey, PrunedBy, key_reference, pruned_by_keys
 from floeberg.spark.read.native_scan import NativeScan
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.parquet.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.parquet.partition_columns import all_partition_sources, planned_unsure
 from floeberg.spark.read.parquet.scan import FILE_NAME
+from floeberg.spark.read.reused_frames import frame_key, keep, planned_key, reused
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spec.schemas.schema import Schema
@@ -49,12 +52,15 @@ def table_frame(
     metadata_columns: Sequence[str] = (),
     options: Mapping[str, object] | None = None,
     skips_row_groups: bool = True,
+    keys: Sequence[JoinKey] = (),
     cache: FrameCache | None = None,
+    kept: KeptFrames | None = None,
 ) -> Any:
     """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
 
     `where` only leaves out files (and rows, where that costs nothing) that cannot match: the caller must also apply the
-    condition to the frame. The snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound, RefNotFound,
+    condition to the frame, and join it with whatever has the `keys`, which leave out files as well. The snapshot is given
+    here or by an option. `kept` has frames that may be used again. Raises InvalidInput, SnapshotNotFound, RefNotFound,
     UnsupportedFeature, FormatError.
     """
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
@@ -62,6 +68,8 @@ def table_frame(
     metadata = table.state.metadata
     _refuse_patterns(spark, metadata.current_schema, metadata.location)
     chosen: SnapshotChoice | None
+    pruned_by: tuple[PrunedBy, ...] = ()
+    key: Hashable = None
     if parsed.is_incremental:
         if (snapshot_id, as_of_ms) != (None, None):
             raise InvalidInput(f"table {metadata.location}: an incremental read takes no snapshot or time beside it")
@@ -82,7 +90,16 @@ def table_frame(
             ref=_one(ref, parsed.ref, "branch or tag"),
             as_of_ms=_one(as_of_ms, parsed.as_of_ms, "as-of-timestamp"),
         )
-        plan = _plan(table, chosen, where=where, cache=cache, options=parsed)
+        if kept is not None and select is None:
+            key = frame_key(spark, table, chosen, where, metadata_columns=metadata_columns, options=parsed)
+            if not keys and (again := reused(spark, kept, key)) is not None:
+                return again
+        plan = _plan(table, chosen, where=where, cache=cache, options=parsed, keys=keys)
+        plan, pruned_by = pruned_by_keys(plan, keys)
+        if kept is not None and pruned_by:
+            key = planned_key(key, plan)
+        if kept is not None and keys and (again := reused(spark, kept, key, pruned_by)) is not None:
+            return again
         schema = chosen.schema
     projection = projected_schema(metadata, schema, select=select, metadata_columns=list(metadata_columns))
     frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
@@ -97,8 +114,12 @@ def table_frame(
         options=parsed,
         cache=cache,
         own_file_name=routes.is_plain,
+        pruned_by=pruned_by,
     )
     remember(frame, scan)
+    if kept is not None and key is not None and keep(kept, key, frame, scan):
+        # Every use has a plan of the same form, the first one too.
+        return reused(spark, kept, key, pruned_by) or frame
     return frame
 
 
@@ -126,16 +147,24 @@ def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -
 
 
 def _plan(
-    table: LoadedTable, chosen: SnapshotChoice, *, where: Expression, cache: FrameCache | None, options: FrameOptions
+    table: LoadedTable,
+    chosen: SnapshotChoice,
+    *,
+    where: Expression,
+    cache: FrameCache | None,
+    options: FrameOptions,
+    keys: Sequence[JoinKey] = (),
 ) -> ScanPlan:
     metadata = table.state.metadata
+    references = [key_reference(key.column, chosen.schema) for key in keys]
+    key_ids = frozenset(reference.field_id for reference in references if reference is not None)
     return plan_files(
         metadata,
         chosen,
         store_for=table.pointer.store_for,
         where=where,
         cache=cache,
-        keep_metrics_of=floating_ids(chosen.schema) | all_partition_sources(metadata),
+        keep_metrics_of=floating_ids(chosen.schema) | all_partition_sources(metadata) | key_ids,
         ignore_scheme=options.ignore_scheme,
     )
 

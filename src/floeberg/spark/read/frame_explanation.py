@@ -8,6 +8,7 @@ from typing import Any
 from floeberg.errors import InvalidInput
 from floeberg.scan.explanation import Explanation
 from floeberg.spark.read.frame_registry import scan_of
+from floeberg.spark.read.join_keys import PrunedBy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +23,15 @@ class FrameExplanation:
     arrow_files: int
     arrow_reasons: dict[str, int]
     planning: Explanation
+    pruned_by: tuple[PrunedBy, ...] = ()
+    """The joins that left out files, in the order in which they did."""
 
     def __str__(self) -> str:
         there = "unknown" if self.files is None else str(self.files)
+        name = self.table.rpartition(".")[2]
         lines = [
             f"{self.table}: {self.planned_files} files planned of {there}",
+            *(f"{name}: {step.files} of {there} files, by {step.source}" for step in self.pruned_by),
             f"read by Spark's Parquet reader: {self.native_files}, in Python workers: {self.arrow_files}",
         ]
         lines += [f"  in Python workers because of {why}: {count} files" for why, count in self.arrow_reasons.items()]
@@ -50,4 +55,5 @@ def explain(frame: Any) -> FrameExplanation:
         arrow_files=len(routes.by_arrow),
         arrow_reasons=dict(routes.reasons),
         planning=planning,
+        pruned_by=scan.pruned_by,
     )

@@ -12,6 +12,7 @@ from floeberg.expr.nodes import Expression
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice
+from floeberg.spark.read.join_keys import PrunedBy
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.routes import Routes
 from floeberg.spec.schemas.schema import Schema
@@ -32,6 +33,8 @@ class FrameScan:
     cache: FrameCache | None
     own_file_name: bool
     """Whether Spark's own hidden column tells the file, because one reader reads all of it."""
+    pruned_by: tuple[PrunedBy, ...] = ()
+    """The joins that left out files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.derived_frames import TableOrigin, note_origin
 from floeberg.spark.read.frame import table_frame
+from floeberg.spark.read.join_keys import JoinKey
 from floeberg.spark.read.metadata_tables import metadata_frame
 from floeberg.spark.read.options import CHOOSING, WITHOUT_EFFECT, FrameOptions
 from floeberg.spark.read.table_cache import cached_frame
@@ -125,8 +126,11 @@ def frame_of(
     where: Expression = TRUE,
     metadata_columns: Sequence[str] = (),
     skips_row_groups: bool = True,
+    keys: Sequence[JoinKey] = (),
+    reuse: bool = False,
 ) -> DataFrame:
-    """A table, or one of its metadata tables, as a DataFrame."""
+    """A table, or one of its metadata tables, as a DataFrame. Only rows with the join keys are needed. `reuse` takes one that
+    an earlier statement made."""
     if selection.metadata_table is not None:
         return metadata_frame(session.spark, table, selection.metadata_table, selection, cache=session.state.manifests)
     frame: DataFrame = table_frame(
@@ -139,7 +143,9 @@ def frame_of(
         metadata_columns=metadata_columns,
         options=selection.options,
         skips_row_groups=skips_row_groups,
+        keys=keys,
         cache=session.state.manifests,
+        kept=session.state.frames if reuse else None,
     )
     return frame
 

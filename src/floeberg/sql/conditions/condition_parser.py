@@ -6,6 +6,7 @@ A leaf counts only if it ends where AND, OR or the condition ends; so nothing is
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Final
 
@@ -98,9 +99,13 @@ class ConditionParser:
         found = self._predicate()
         return negate(found) if negations % 2 else found
 
+    def leaf_readers(self) -> tuple[Callable[[], Condition | None], ...]:
+        """What may stand between AND and OR; each gives None, or raises, for what it does not read."""
+        return (self._parenthesis, self._leaf, self._flipped, self._starts_with)
+
     def _predicate(self) -> Condition:
         first = self.cursor.index
-        for read in (self._parenthesis, self._leaf, self._flipped, self._starts_with):
+        for read in self.leaf_readers():
             try:
                 found = read()
             except (_NotRead, InvalidInput):

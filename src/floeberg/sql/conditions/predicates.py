@@ -4,6 +4,7 @@
     ├── AllOf(children), AnyOf(children)
     ├── Compare(column, op, literal) · InList(column, literals, negated) · IsNull(column, negated)
     ├── Prefix(column, prefix, negated) · Truth(column, negated)      LIKE 'abc%', a boolean column by itself
+    ├── Matches(column, keys)                                         equal to a column of some row of another relation
     └── Unknown()                                                     anything else; it says nothing
 
 There is no Not: negation is pushed into the leaves, where three-valued logic keeps it exact.
@@ -86,6 +87,21 @@ class Truth(Condition):
     negated: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Matches(Condition):
+    """The column equals a value among `keys`, and so is not null. It stands where a row must match one of another relation:
+    never under AnyOf, never negated."""
+
+    column: Column
+    keys: Keys
+
+
+class Keys:
+    """The values of a column of another relation, as whoever reads that relation knows them."""
+
+    __slots__ = ()
+
+
 UNKNOWN: Final = Unknown()
 Leaf: TypeAlias = Compare | InList | IsNull | Prefix | Truth
 
@@ -120,7 +136,7 @@ def weaken(condition: Condition, resolve: Callable[[Column], Column | None]) -> 
         case Compare(column=column) | InList(column=column) | IsNull(column=column):
             found = resolve(column)
             return None if found is None else replace(condition, column=found)
-        case Prefix(column=column) | Truth(column=column):
+        case Prefix(column=column) | Truth(column=column) | Matches(column=column):
             found = resolve(column)
             return None if found is None else replace(condition, column=found)
     return None

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from floeberg.sql.conditions.condition_parser import parse_condition
 from floeberg.sql.conditions.predicates import Column, Condition, conjuncts, weaken
+from floeberg.sql.queries.join_keys import ForRelation, JoinKeys, qualifiers
 from floeberg.sql.queries.query_nodes import (
     Body,
     Expression,
@@ -34,15 +36,17 @@ from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import TableIdentifier
 
 
-def table_conditions(references: References, given: Sequence[Condition] = ()) -> tuple[tuple[Condition, ...], ...]:
+def table_conditions(
+    references: References, given: Sequence[Condition] = (), *, joins: JoinKeys | None = None
+) -> tuple[tuple[Condition, ...], ...]:
     """For each table of the references, in their order, the conditions that all its needed rows fulfil.
 
-    `given` are conditions on the query's result. Columns are paths in the table, without qualifiers. Nothing is known of a
-    table in a statement that is not one query.
+    `given` are conditions on the query's result. Columns are paths in the table, without qualifiers. With `joins`, Matches
+    of columns of other tables are among them. Nothing is known of a table in a statement that is not one query.
     """
     if references.query is None:
         return tuple(() for _ in references.tables)
-    push = _Push(references)
+    push = _Push(references, joins)
     push.run(references.query, given)
     return tuple(tuple(push.found.get(id(relation), ())) for relation in references.relations)
 
@@ -53,7 +57,7 @@ def condition_of_target(
     """The parts of a DELETE, UPDATE or MERGE condition that speak of the target alone; `others` are the names of the
     other relations in its scope."""
     part = cursor.within(span.start, span.end)
-    leaf = _Leaf(_qualifiers(target.qualified, alias))
+    leaf = _Leaf(qualifiers(target.qualified, alias))
     leaves = [leaf, *(_Leaf(((other.lower(),),)) for other in others)]
     condition = parse_condition(part, 0, len(part.tokens) - 1)
     return tuple(
@@ -67,13 +71,6 @@ class _Leaf:
 
     qualifiers: tuple[tuple[str, ...], ...]
     relation: Relation | None = None
-
-
-def _qualifiers(parts: tuple[str, ...], alias: str | None) -> tuple[tuple[str, ...], ...]:
-    if alias is not None:
-        return ((alias.lower(),),)
-    lowered = tuple(part.lower() for part in parts)
-    return tuple(lowered[start:] for start in range(len(lowered)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +108,25 @@ class _Filter:
     conditions: tuple[Condition, ...] = ()
     hidden: frozenset[str] = frozenset()
     qualified_only: bool = False
+    among: tuple[Relation, ...] = ()
+    """The relations that the conditions can name."""
 
     def plus(self, conditions: Sequence[Condition]) -> _Filter:
-        return _Filter((*self.conditions, *conditions), self.hidden, self.qualified_only)
+        return replace(self, conditions=(*self.conditions, *conditions))
 
 
 _NOTHING = _Filter()
+
+REACHES: Final = {
+    "inner": ("both", "both"),
+    "cross": ("both", "both"),
+    "left": ("given", "on"),
+    "right": ("on", "given"),
+    "full": ("nothing", "nothing"),
+    "semi": ("both", "on"),
+    "anti": ("given", "on"),
+}
+"""Which conditions reach the left and the right side of a join: those on its result, those of its ON, both or nothing."""
 
 
 @dataclass(slots=True)
@@ -124,6 +134,7 @@ class _Push:
     """One walk over a query's skeleton; `found` is by the identity of a table's relation."""
 
     references: References
+    joins: JoinKeys | None = None
     found: dict[int, list[Condition]] = field(default_factory=dict)
     uses: Counter[int] = field(default_factory=Counter)
     _spoilt: set[int] = field(default_factory=set)
@@ -166,10 +177,12 @@ class _Push:
         inherited = self._through(select, conditions)
         below = [*inherited, *self._conditions(select.where)]
         leaves = list(_leaves(select.relations))
+        if self.joins is not None:
+            below += self.joins.of_where(select)
         if select.lateral_views:
             below = _without_nested(below, leaves)
         for relation in select.relations:
-            self._relation(relation, _Filter(tuple(below)), leaves)
+            self._relation(relation, _Filter(tuple(below), among=tuple(select.relations)), leaves)
 
     def _through(self, select: Select, conditions: Sequence[Condition]) -> list[Condition]:
         """Conditions on the output in terms of the FROM clause, where filtering before the SELECT is the same."""
@@ -201,26 +214,31 @@ class _Push:
             self._relation(join.right, _NOTHING, leaves)
             return
         on = self._conditions(join.on)
+        if self.joins is not None:
+            on += self.joins.of_join(join)
         both = given.plus(on)
-        only_on = _Filter(tuple(on), given.hidden, given.qualified_only)
-        left, right = {
-            "inner": (both, both),
-            "cross": (both, both),
-            "left": (given, only_on),
-            "right": (only_on, given),
-            "full": (_NOTHING, _NOTHING),
-            "semi": (both, only_on),
-            "anti": (given, only_on),
-        }[join.kind]
+        only_on = replace(given, conditions=tuple(on), among=(join.left, join.right))
+        reached = {"both": both, "given": given, "on": only_on, "nothing": _NOTHING}
+        left, right = (reached[name] for name in REACHES[self._effective_kind(join, given)])
         if join.using or join.natural:
             # A shared column comes from the side that is kept whole; for the other one it is a different value.
             shared = frozenset(name.lower() for name in join.using)
             if join.kind == "right":
-                left = _Filter(left.conditions, left.hidden | shared, left.qualified_only or join.natural)
+                left = replace(left, hidden=left.hidden | shared, qualified_only=left.qualified_only or join.natural)
             else:
-                right = _Filter(right.conditions, right.hidden | shared, right.qualified_only or join.natural)
+                right = replace(
+                    right, hidden=right.hidden | shared, qualified_only=right.qualified_only or join.natural
+                )
         self._relation(join.left, left, leaves)
         self._relation(join.right, right, leaves)
+
+    def _effective_kind(self, join: Join, given: _Filter) -> str:
+        """A join that fills in nulls is an inner one where such rows fail a condition on its result."""
+        side = {"left": join.right, "right": join.left}.get(join.kind)
+        if self.joins is None or side is None:
+            return join.kind
+        rejects = self.joins.rejects_nulls(given.conditions, side=side, among=given.among)
+        return "inner" if rejects else join.kind
 
     def _leaf(self, relation: TableRelation | QueryRelation, given: _Filter, leaves: Sequence[_Leaf]) -> None:
         leaf = next((leaf for leaf in leaves if leaf.relation is relation), None)
@@ -230,6 +248,9 @@ class _Push:
             resolver = _Resolver(leaf, leaves, given.hidden, given.qualified_only)
             found = (weaken(condition, resolver.column) for condition in given.conditions)
             conditions = [condition for condition in found if condition is not None]
+            conditions += [
+                one.condition for one in given.conditions if isinstance(one, ForRelation) and one.relation is relation
+            ]
         if isinstance(relation, QueryRelation):
             self._query(relation.query, () if relation.lateral else conditions)
             return
@@ -266,7 +287,7 @@ def _leaves(relations: Sequence[Relation]) -> Iterator[_Leaf]:
             yield from _leaves([relation.left, relation.right])
         elif isinstance(relation, TableRelation):
             alias = relation.alias.name if relation.alias else None
-            yield _Leaf(_qualifiers(relation.name.parts, alias), relation)
+            yield _Leaf(qualifiers(relation.name.parts, alias), relation)
         else:
             name = relation.alias.name if relation.alias else None
             yield _Leaf(((name.lower(),),) if name else (), relation)

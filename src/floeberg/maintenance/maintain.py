@@ -1,0 +1,103 @@
+"""Maintenance by policy: what is worth doing now is done, in the right order, and said with figures before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.commit.workspace import Workspace
+from floeberg.maintenance.check import Progress
+from floeberg.maintenance.expire import Expiry, expire_snapshots
+from floeberg.maintenance.manifests import rewrite_manifests
+from floeberg.maintenance.policy import (
+    Figures,
+    Policy,
+    figures,
+    reason_to_compact,
+    reason_to_expire,
+    reason_to_rewrite_deletes,
+    reason_to_rewrite_manifests,
+)
+from floeberg.maintenance.rewrite.compact import RewriteRequest, rewrite_data_files
+from floeberg.maintenance.rewrite.delete_files import (
+    DeleteRewriteRequest,
+    convert_equality_deletes,
+    rewrite_position_deletes,
+)
+from floeberg.maintenance.rewrite.engine import RewriteEngine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One piece of maintenance: what was done, why, and the figures before and after."""
+
+    name: str
+    reason: str
+    before: Figures
+    after: Figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintained:
+    """The table after maintenance; without actions there was nothing to do."""
+
+    state: TableState
+    actions: tuple[Action, ...] = ()
+
+
+def maintain_table(
+    pointer: TablePointer,
+    state: TableState,
+    engine: RewriteEngine,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Maintained:
+    """Compacts, rewrites deletes and manifests, and expires snapshots, each where the table's policy says that it is worth
+    it; a dry run only says so. Deciding reads the metadata and the manifest list and nothing else."""
+    policy = Policy.of(state.metadata.properties)
+    actions: list[Action] = []
+    works: dict[str, tuple[Callable[[Figures], str | None], Callable[[], TableState]]] = {
+        "compact": (lambda now: reason_to_compact(now, policy), lambda: _compact(pointer, state, engine, progress)),
+        "rewrite_deletes": (
+            lambda now: reason_to_rewrite_deletes(now, policy),
+            lambda: _deletes(pointer, state, engine, progress),
+        ),
+        "rewrite_manifests": (
+            lambda now: reason_to_rewrite_manifests(now, policy),
+            lambda: rewrite_manifests(pointer, state).state,
+        ),
+        "expire_snapshots": (
+            lambda _: reason_to_expire(state.metadata, now_ms=pointer.effects.clock.now_ms()),
+            lambda: expire_snapshots(pointer, state, Expiry()).state,
+        ),
+    }
+    before = _figures(pointer, state)
+    for name, (reason_for, work) in works.items():
+        reason = reason_for(before)
+        if reason is None:
+            continue
+        if not dry_run:
+            state = work()
+        after = before if dry_run else _figures(pointer, state)
+        actions.append(Action(name=name, reason=reason, before=before, after=after))
+        before = after
+    return Maintained(state=state, actions=tuple(actions))
+
+
+def _figures(pointer: TablePointer, state: TableState) -> Figures:
+    current = state.metadata.current_snapshot
+    manifests = [] if current is None else Workspace(pointer).manifests(current, state.metadata)
+    return figures(state.metadata, list(manifests))
+
+
+def _compact(pointer: TablePointer, state: TableState, engine: RewriteEngine, progress: Progress | None) -> TableState:
+    request = RewriteRequest(options={"partial-progress.enabled": "true", "remove-dangling-deletes": "true"})
+    return rewrite_data_files(pointer, state, engine, request, progress=progress).state
+
+
+def _deletes(pointer: TablePointer, state: TableState, engine: RewriteEngine, progress: Progress | None) -> TableState:
+    request = DeleteRewriteRequest()
+    converted = convert_equality_deletes(pointer, state, engine, request, progress=progress)
+    return rewrite_position_deletes(pointer, converted.state, request, progress=progress).state

@@ -1,0 +1,120 @@
+"""What is worth doing for a table now: decided from its metadata and the manifest list alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from floeberg.arrow.formats.write_properties import write_properties
+from floeberg.errors import InvalidInput
+from floeberg.maintenance.expire import GC_ENABLED, Expiry, expired_ids
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_properties import integer_property
+from floeberg.spec.snapshots.manifest_entry import ManifestFile
+
+SMALL_FILES: Final = "maintain.min-small-files"
+DELETE_RATIO: Final = "maintain.delete-ratio"
+DELETE_FILES: Final = "maintain.max-delete-files"
+MANIFESTS: Final = "maintain.max-manifests"
+_SMALL_RATIO: Final = 0.75
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a table's branch `main` holds, as its summary and manifest list say; None where they do not say."""
+
+    snapshots: int
+    manifests: int
+    data_files: int | None
+    bytes: int | None
+    records: int | None
+    delete_files: int | None
+    equality_deletes: int | None
+    position_deletes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """When a table needs maintenance, from its properties."""
+
+    target_file_bytes: int
+    min_small_files: int = 10
+    delete_ratio: float = 0.1
+    max_delete_files: int = 20
+    max_manifests: int = 100
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Policy:
+        """Raises InvalidInput for a value that makes no sense."""
+        try:
+            ratio = float(properties.get(DELETE_RATIO, "0.1"))
+        except ValueError:
+            ratio = 0.0
+        if not 0 < ratio <= 1:
+            raise InvalidInput(f"table property {DELETE_RATIO} is more than 0 and at most 1")
+        return cls(
+            target_file_bytes=write_properties(properties).target_file_bytes,
+            min_small_files=integer_property(properties, SMALL_FILES, 10),
+            delete_ratio=ratio,
+            max_delete_files=integer_property(properties, DELETE_FILES, 20),
+            max_manifests=integer_property(properties, MANIFESTS, 100),
+        )
+
+
+def figures(metadata: TableMetadata, manifests: list[ManifestFile]) -> Figures:
+    """The figures of a table's current snapshot."""
+    summary = {} if metadata.current_snapshot is None else metadata.current_snapshot.summary
+
+    def total(name: str) -> int | None:
+        text = summary.get(f"total-{name}")
+        return int(text) if text is not None and text.isdigit() else None
+
+    return Figures(
+        snapshots=len(metadata.snapshots),
+        manifests=len(manifests),
+        data_files=total("data-files"),
+        bytes=total("files-size"),
+        records=total("records"),
+        delete_files=total("delete-files"),
+        equality_deletes=total("equality-deletes"),
+        position_deletes=total("position-deletes"),
+    )
+
+
+def reason_to_compact(found: Figures, policy: Policy) -> str | None:
+    """Why data files should be rewritten: they are many and small, or many of their rows are deleted."""
+    deleted = (found.equality_deletes or 0) + (found.position_deletes or 0)
+    if found.records and deleted / found.records >= policy.delete_ratio:
+        return f"{deleted} deletes for {found.records} rows, {policy.delete_ratio:.0%} or more"
+    if found.data_files is None or found.bytes is None or found.data_files < policy.min_small_files:
+        return None
+    average = found.bytes // found.data_files
+    if average < policy.target_file_bytes * _SMALL_RATIO:
+        return (
+            f"{found.data_files} data files of {average} bytes on average, for a target of {policy.target_file_bytes}"
+        )
+    return None
+
+
+def reason_to_rewrite_deletes(found: Figures, policy: Policy) -> str | None:
+    """Why delete files should be rewritten: equality deletes cost every reader, and many files cost planning."""
+    if found.equality_deletes:
+        return f"{found.equality_deletes} equality deletes"
+    if (found.delete_files or 0) > policy.max_delete_files:
+        return f"{found.delete_files} delete files, more than {policy.max_delete_files}"
+    return None
+
+
+def reason_to_rewrite_manifests(found: Figures, policy: Policy) -> str | None:
+    if found.manifests > policy.max_manifests:
+        return f"{found.manifests} manifests, more than {policy.max_manifests}"
+    return None
+
+
+def reason_to_expire(metadata: TableMetadata, *, now_ms: int) -> str | None:
+    """Why snapshots should expire: some are older than the table's `history.expire.*` keep."""
+    if metadata.properties.get(GC_ENABLED, "true").lower() == "false":
+        return None
+    gone = expired_ids(metadata, Expiry(), now_ms=now_ms)
+    return f"{len(gone)} of {len(metadata.snapshots)} snapshots are past their time" if gone else None

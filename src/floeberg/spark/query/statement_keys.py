@@ -1,0 +1,182 @@
+"""The tables of one statement as sources of join keys: what is read of a small one so that a large one is read less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from floeberg.catalogs.base import LoadedTable
+from floeberg.expr.nodes import AlwaysTrue, Expression, and_
+from floeberg.scan.snapshot_choice import choose_snapshot
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import Selection
+from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.views import ViewColumns
+from floeberg.spark.read.join_keys import (
+    JoinKey,
+    KeyReader,
+    KeyValues,
+    SmallTable,
+    filter_texts,
+    key_predicate,
+    key_reference,
+)
+from floeberg.spark.read.options import FrameOptions
+from floeberg.spec.schemas.schema import Schema
+from floeberg.sql.conditions.predicates import Condition, Keys, Matches
+from floeberg.sql.queries.column_sources import ColumnSources
+from floeberg.sql.queries.join_keys import JoinKeys, KeySource
+from floeberg.sql.queries.references import References
+from floeberg.sql.text.names import TableIdentifier
+
+JOIN_PRUNING: Final = "spark.floeberg.join-pruning"
+"""The setting that turns join pruning off when it is false."""
+MAX_HOPS: Final = 2
+"""A table's keys are restricted by its own conditions, and by the keys of one more table."""
+MAX_HOP_ROWS: Final = 200_000
+"""That one is read only if it is no larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedTable:
+    """A table at the snapshot that a reference reads."""
+
+    identifier: TableIdentifier
+    loaded: LoadedTable
+    selection: Selection
+    schema: Schema
+
+
+ToExpression = Callable[[Sequence[Condition], Schema], Expression]
+OfView = Callable[[int, str], "KeyReader | None"]
+
+
+@dataclass(eq=False, slots=True)
+class StatementKeys:
+    """The references of a statement by the identity of their relations, with the conditions on each."""
+
+    session: AttachedSession
+    numbers: Mapping[int, int]
+    tables: Sequence[SelectedTable | None]
+    conditions: Sequence[Sequence[Condition]]
+    joins: JoinKeys | None
+    to_expression: ToExpression
+    of_view: OfView
+    """The keys of a column of a view, by the reference's number."""
+    _known: dict[tuple[int, str, frozenset[int]], KeyReader | None] = field(default_factory=dict)
+
+    def bound(self) -> list[list[Condition]]:
+        """The conditions with keys that can be read."""
+        return [
+            [self._bound(condition, number) for condition in conditions]
+            for number, conditions in enumerate(self.conditions)
+        ]
+
+    def _bound(self, condition: Condition, number: int) -> Condition:
+        if not isinstance(condition, Matches) or not isinstance(condition.keys, KeySource):
+            return condition
+        return replace(condition, keys=BoundKeys(self, condition.keys, frozenset({number})))
+
+    def of_output(self, references: References, column: str, columns: ViewColumns) -> KeyReader | None:
+        """The keys of a column of the statement's result, which is a view's query; None where the view's column may be
+        another one, or one of another type."""
+        if self.joins is None or references.query is None:
+            return None
+        source = self.joins.of_output(references.query, column, names=columns.query_names)
+        table = None if source is None else self.tables[self.numbers[id(source.relation)]]
+        if source is None or table is None:
+            return None
+        reference = key_reference(source.column, table.schema)
+        shown = [
+            field
+            for field, name in zip(columns.schema.fields, columns.query_names, strict=True)
+            if name.lower() == column
+        ]
+        if reference is None or len(shown) != 1 or shown[0].dataType != spark_type(reference.type):
+            return None
+        return self.reader(source, frozenset())
+
+    def reader(self, source: KeySource, path: frozenset[int]) -> KeyReader | None:
+        """The keys of a column, without those of the references on the way to it."""
+        number = self.numbers[id(source.relation)]
+        key = (number, source.column, path)
+        if key not in self._known:
+            self._known[key] = None if number in path else self._reader(number, source.column, path)
+        return self._known[key]
+
+    def _reader(self, number: int, column: str, path: frozenset[int]) -> KeyReader | None:
+        table = self.tables[number]
+        if table is None:
+            return self.of_view(number, column)
+        reference = key_reference(column, table.schema)
+        options = FrameOptions.of(table.selection.options)
+        if reference is None or options.is_incremental:
+            return None
+        where = self.to_expression(self.conditions[number], table.schema)
+        texts = () if isinstance(where, AlwaysTrue) else filter_texts(where)
+        if len(path) < MAX_HOPS:
+            where, texts = self._with_hops(number, where, texts, path | {number})
+        if isinstance(where, AlwaysTrue):
+            return None
+        selection = table.selection
+        return SmallTable(
+            table.loaded,
+            choose_snapshot(
+                table.loaded.state.metadata,
+                snapshot_id=selection.snapshot_id,
+                ref=selection.ref,
+                as_of_ms=selection.as_of_ms,
+            ),
+            table.schema.by_id[reference.field_id],
+            where,
+            texts,
+            ignore_scheme=options.ignore_scheme,
+            by_name=options.by_name,
+            manifests=self.session.state.manifests,
+            kept=self.session.state.join_keys,
+        )
+
+    def _with_hops(
+        self, number: int, where: Expression, texts: tuple[str, ...], path: frozenset[int]
+    ) -> tuple[Expression, tuple[str, ...]]:
+        """The condition of a table together with the keys of the tables that it is joined with."""
+        table = self.tables[number]
+        assert table is not None
+        for condition in self.conditions[number]:
+            if not isinstance(condition, Matches) or not isinstance(condition.keys, KeySource):
+                continue
+            reader = self.reader(condition.keys, path)
+            reference = key_reference(condition.column[0], table.schema) if len(condition.column) == 1 else None
+            found = None if reader is None or reference is None else reader.values(beside_rows=MAX_HOP_ROWS)
+            predicate = None if found is None or reference is None else key_predicate(found, reference)
+            if found is not None and predicate is not None:
+                where, texts = and_(where, predicate), (*texts, f"by {found.source}")
+        return where, texts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundKeys(Keys):
+    """Keys of a column of a statement; `path` are the references that are not asked for theirs."""
+
+    statement: StatementKeys
+    source: KeySource
+    path: frozenset[int]
+
+    def values(self, *, beside_rows: int) -> KeyValues | None:
+        reader = self.statement.reader(self.source, self.path)
+        return None if reader is None else reader.values(beside_rows=beside_rows)
+
+
+def join_keys_of(references: References, columns: Mapping[int, frozenset[str]]) -> JoinKeys:
+    """Reads the joins of a statement; `columns` are those of our tables and views, in lower case, by their relations."""
+    return JoinKeys(references, ColumnSources(references.cursor, columns, references.walk.cte_uses, lambda _: None))
+
+
+def keys_of(conditions: Sequence[Condition]) -> list[JoinKey]:
+    """The join keys among the conditions on a table."""
+    return [
+        JoinKey(condition.column[0], condition.keys)
+        for condition in conditions
+        if isinstance(condition, Matches) and isinstance(condition.keys, BoundKeys) and len(condition.column) == 1
+    ]

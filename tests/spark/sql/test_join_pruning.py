@@ -1,0 +1,68 @@
+"""Join pruning never changes a result: random stars and snowflakes with it, without it, and on plain Spark over the same rows."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from floeberg.api.attach import explain
+from spark_runs.spark_rows import spark_rows
+from star_joins.queries import random_query
+from star_joins.tables import COLUMNS, World, build_world
+
+WORLDS: Final = int(os.environ.get("FLOEBERG_JOIN_WORLDS", "3"))
+QUERIES: Final = 10
+"""Queries over the tables of each seed."""
+_PRUNED: Final = re.compile(r"^\w+: (\d+) of (\d+) files, by ", re.MULTILINE)
+_SETTING: Final = "spark.floeberg.join-pruning"
+_NEVER: Final = ("NOT", "FULL", "ANTI", "union", "cte")
+"""Kinds of queries whose fact is never or seldom pruned."""
+
+
+def plain(world: World, spark: Any) -> None:
+    for name, rows in world.rows.items():
+        spark.createDataFrame(rows, world.ddl(name)).createOrReplaceTempView(name)
+
+
+def answer(spark: Any, sql: str, *, prunes: bool) -> tuple[list[str], str]:
+    spark.conf.set(_SETTING, str(prunes).lower())
+    try:
+        frame = spark.sql(sql)
+        return spark_rows(frame), explain(frame)
+    finally:
+        spark.conf.unset(_SETTING)
+
+
+@pytest.fixture(autouse=True)
+def without_views(session: Any) -> Iterator[None]:
+    yield
+    for name in COLUMNS:
+        session.catalog.dropTempView(name)
+
+
+def test_random_joins_give_the_rows_of_plain_spark(session: Any, few: bool) -> None:
+    prunable, pruned, files = Counter[str](), Counter[str](), Counter[str]()
+    for seed in range(1 if few else WORLDS):
+        world = build_world(session.lake, seed)
+        plain(world, session)
+        chance = random.Random(seed)
+        for _ in range(QUERIES):
+            sql, kind = random_query(chance, world.literal)
+            expected = spark_rows(session.sql(sql.replace("lake.db.", "")))
+            found, account = answer(session, sql, prunes=True)
+            assert found == expected, (seed, sql)
+            assert answer(session, sql, prunes=False)[0] == expected, (seed, sql)
+            left_out = _PRUNED.findall(account)
+            prunable[kind] += 1
+            pruned[kind] += bool(left_out)
+            files["read"] += sum(int(kept) for kept, _ in left_out)
+            files["there"] += sum(int(there) for _, there in left_out)
+    print({kind: f"{pruned[kind]} of {count}" for kind, count in sorted(prunable.items())}, dict(files))
+    plainest = [kind for kind in prunable if not any(word in kind for word in _NEVER)]
+    assert 3 * sum(pruned[kind] for kind in plainest) >= sum(prunable[kind] for kind in plainest)
