@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import floeberg as fb
-
 from spark_runs.spark_session import KIND
 
 POINTS = ("files written", "reply lost", "before the commit log")

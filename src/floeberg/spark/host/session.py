@@ -6,7 +6,7 @@ several (`SparkSession.active()`, `df.sparkSession`, the clone that `foreachBatc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -114,6 +114,8 @@ class SessionState:
     from_settings: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """The settings that each catalog was opened with, where it came from them."""
     java_runtime: bool = False
+    attach_again: Callable[..., Any] | None = None
+    """What attaches a session in another process as this one was."""
     functions: set[str] = field(default_factory=set)
     marks: int = 0
     """How many views were marked."""
