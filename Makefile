@@ -11,8 +11,7 @@ N      ?= 20000
 FIRST  ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick check model tpcds bench sim docs lock clean format api-update interop-peers interop-java \
-	test-spark test-connect test-cluster test-spark41 bench-spark
+.PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,10 +33,10 @@ java:
 
 # Each process starts at most one Spark session, so JOBS bounds the memory too.
 test: java $(STAMP) ## run every test that needs Python and Java only, those on Spark included
-	$(PYTEST) -n $(JOBS) --dist worksteal -m "not peers and not java" tests
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not peers and not java and not servers" tests
 
 test-quick: $(STAMP) ## run the tests that need no Spark session and no Java
-	$(PYTEST) -n $(JOBS) --dist worksteal -m "not spark and not peers and not java" tests
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not spark and not peers and not java and not servers" tests
 
 test-spark: java $(STAMP) ## run the tests that start a Spark session
 	$(PYTEST) -n $(JOBS) --dist worksteal -m spark tests/spark
@@ -80,6 +79,24 @@ interop-java: $(STAMP) ## the Java library opens what we commit and we what it c
 	  else echo "SKIPPED: the Java library is fetched by Maven and runs on Java, and one of them is not installed here"; fi
 	$(PYTEST) -m java tests/interop
 
+# REST catalog servers of others, by Maven: the Java reference server as a class path, Nessie as one jar.
+SERVERS := .cache/servers
+MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
+
+$(SERVERS)/iceberg-rest/cp.txt: tests/servers/maven/iceberg-rest.xml
+	@mkdir -p $(@D)
+	@mvn -B -q -f $< $(MAVEN_DEPENDENCIES):build-classpath -Dmdep.outputFile=$(abspath $@)
+
+$(SERVERS)/nessie/nessie-quarkus-0.99.0-runner.jar:
+	@mkdir -p $(@D)
+	@mvn -B -q $(MAVEN_DEPENDENCIES):copy -Dartifact=org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner -DoutputDirectory=$(abspath $(@D))
+
+test-servers: $(STAMP) ## the client of REST catalogs against servers of others (needs Java and Maven)
+	@if command -v mvn >/dev/null && command -v java >/dev/null; then \
+	  $(MAKE) --no-print-directory $(SERVERS)/iceberg-rest/cp.txt $(SERVERS)/nessie/nessie-quarkus-0.99.0-runner.jar; \
+	  else echo "SKIPPED: the servers are fetched by Maven and run on Java, and one of them is not installed here"; fi
+	$(PYTEST) -m servers tests/servers_contract
+
 check: $(STAMP) ## lint, types, layers, public API, docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -102,11 +119,14 @@ docs: $(STAMP) ## build the documentation into site/
 demo: $(STAMP) ## run the main job: a table's story, start to end
 	@$(BIN)/python examples/demo.py
 
+test-kills: $(STAMP) ## 8 processes of 50 commits each through a server that is killed and restarted, on SQLite and PostgreSQL (long)
+	FLOEBERG_KILL_WORKERS=8 FLOEBERG_KILL_COMMITS=50 FLOEBERG_KILLS=10 $(PYTEST) -q tests/server/test_kills.py
+
 model: java $(STAMP) ## 500 random sequences of row-level changes on Spark against a model (long)
 	FLOEBERG_MODEL_SEQUENCES=500 $(PYTEST) -q tests/spark/dml/test_row_level_model.py
 
 tpcds: java $(STAMP) ## the 99 queries of TPC-DS at scale 1 against plain Spark (long)
-	FLOEBERG_TPCDS_SCALE=1 $(PYTEST) -q tests/spark/test_tpcds.py
+	FLOEBERG_TPCDS_SCALE=1 FLOEBERG_SPARK_MEMORY=4g $(PYTEST) -q tests/spark/test_tpcds.py
 
 bench: $(STAMP) ## run every benchmark (long)
 	$(BIN)/python -m bench
@@ -118,6 +138,9 @@ bench-spark: java $(STAMP) $(PEERS)/spark41/ready $(PEERS)/sail/ready ## benchma
 
 sim: $(STAMP) ## play N random histories of concurrent writers, from seed FIRST on
 	$(BIN)/python -m floeberg.testing.simulate --histories $(N) --first $(FIRST)
+
+sim-maintenance: $(STAMP) ## play 1,000 random histories of writes and maintenance, from seed FIRST on
+	$(BIN)/python -m floeberg.testing.maintenance_history --histories 1000 --first $(FIRST)
 
 lock: ## resolve requirements.lock anew from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv

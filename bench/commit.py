@@ -74,7 +74,7 @@ def make_table(folder: Path, name: str, snapshots: int, *, merge: bool) -> None:
             value_counts={1: 10, 2: 10},
             null_value_counts={1: 0, 2: 0},
         )
-        table.commit(Append(files=[file], merge=merge))
+        table._commit(Append(files=[file], merge=merge))
     catalog.close()
 
 

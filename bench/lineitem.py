@@ -75,11 +75,11 @@ def make_tables(warehouse: Path, *, rows: int) -> None:
 def write_rows(table: Table, rows: int) -> list[DataFile]:
     """The rows as FILES data files, committed."""
     each = rows // FILES
-    writer = TableWriter(table.metadata, table.pointer.store_for, UUID(int=1))
+    writer = TableWriter(table.metadata, table._pointer.store_for, UUID(int=1))
     written: list[DataFile] = []
     for number in range(FILES):
         written += writer.write_data(rows_of(number * each, each, seed=number))
-    table.commit(RowDelta(added=written))
+    table._commit(RowDelta(added=written))
     return written
 
 
@@ -96,7 +96,7 @@ def _vectors(lake: Catalog, name: str, rows: int) -> None:
         )
         for seed, file in enumerate(written)
     }
-    add_deletes(table, TableWriter(table.metadata, table.pointer.store_for, UUID(int=2)).write_vectors(deleted))
+    add_deletes(table, TableWriter(table.metadata, table._pointer.store_for, UUID(int=2)).write_vectors(deleted))
 
 
 def _equality(lake: Catalog, name: str, rows: int) -> None:

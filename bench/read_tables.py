@@ -50,11 +50,11 @@ def make_tables(folder: Path, *, rows: int, files: int) -> dict[str, Path]:
 def _make(lake: Catalog, kind: str, rows: int, files: int) -> Table:
     table = lake.create_table(f"db.{kind}", DDL, format_version=3 if kind == "vectors" else 2)
     each = rows // files
-    writer = TableWriter(table.metadata, table.pointer.store_for, UUID(int=1))
+    writer = TableWriter(table.metadata, table._pointer.store_for, UUID(int=1))
     written: list[DataFile] = []
     for number in range(files):
         written += writer.write_data(_rows(number * each, each, seed=number))
-    table.commit(RowDelta(added=written))
+    table._commit(RowDelta(added=written))
     if kind == "positions":
         _delete_positions(table, writer, written)
     elif kind == "vectors":
@@ -102,7 +102,7 @@ def _delete_positions(table: Table, writer: TableWriter, written: list[DataFile]
 def add_deletes(table: Table, deletes: list[DataFile]) -> None:
     current = table.current_snapshot
     assert current is not None
-    table.commit(RowDelta(added=deletes, view=ReadView(starting_snapshot_id=current.snapshot_id)))
+    table._commit(RowDelta(added=deletes, view=ReadView(starting_snapshot_id=current.snapshot_id)))
 
 
 def _equality_deletes(table: Table, number: int, rows: int) -> list[DataFile]:
@@ -113,7 +113,7 @@ def _equality_deletes(table: Table, number: int, rows: int) -> list[DataFile]:
 def write_equality_deletes(table: Table, name: str, keys: pa.Table, *, equality_ids: list[int]) -> list[DataFile]:
     """One equality delete file of that name, of the keys alone, for the whole table."""
     writer = RollingWriter(
-        table.pointer.store_for(table.location),
+        table._pointer.store_for(table.location),
         Schema(*(table.schema.field(field_id) for field_id in equality_ids)),
         spec=table.spec,
         new_location=lambda _: f"{table.location}/data/{name}.parquet",

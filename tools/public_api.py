@@ -34,9 +34,6 @@ MADE_BY_US = {
 }  # fmt: skip
 """Classes whose constructors are no promise: a function or method makes them."""
 
-INTERNAL = {"Table": {"pointer", "state", "commit"}}
-"""What engines and the tests of this project use under a plain name; no promise to anyone else."""
-
 
 def signature(thing: object) -> str:
     try:
@@ -86,7 +83,7 @@ def describe_class(name: str, thing: type) -> list[str]:
     if name not in MADE_BY_US:
         lines.append(f"    __init__{signature(thing)}")
     for attribute, raw in sorted(members(thing).items()):
-        if attribute.startswith("_") or attribute in INTERNAL.get(name, ()):
+        if attribute.startswith("_"):
             continue
         lines.append(f"    {described_member(attribute, raw)}")
     return lines

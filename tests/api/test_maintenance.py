@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -27,14 +29,16 @@ def test_snapshots_expire_on_the_current_state_and_the_object_shows_it(table: fb
     assert table.maintenance.check(read_rows=True).ok
 
 
-@pytest.mark.parametrize("name", ["compact", "rewrite_deletes", "rewrite_manifests", "remove_orphans"])
-def test_maintenance_that_is_not_there_says_so(name: str, table: fb.Table) -> None:
-    with pytest.raises(UnsupportedFeature, match="not supported yet; use CALL"):
-        getattr(table.maintenance, name)()
+def test_a_table_without_a_catalog_is_not_maintained(tmp_path: Path) -> None:
+    lake = fb.catalog("lake", warehouse=str(tmp_path))
+    lake.create_namespace("db")
+    opened = fb.open_table(str(lake.create_table("db.t", "id bigint").metadata_location))
+    for name in ("compact", "rewrite_deletes", "rewrite_manifests", "remove_orphans", "expire_snapshots"):
+        with pytest.raises(UnsupportedFeature, match="opened without a catalog"):
+            getattr(opened.maintenance, name)()
+    assert opened.maintenance.check().ok
 
 
-def test_functions_that_are_not_there_say_what_to_use() -> None:
-    with pytest.raises(AttributeError, match="MERGE INTO"):
-        fb.cdc  # noqa: B018
+def test_names_that_are_not_there_say_so() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nope'"):
         fb.nope  # noqa: B018

@@ -74,7 +74,7 @@ def test_a_table_without_a_catalog_is_not_written(table: fb.Table) -> None:
         update.set({"a": "b"})
     with pytest.raises(UnsupportedFeature, match="without a catalog"), opened.manage_refs() as refs:
         refs.create_tag("x")
-    store = opened.pointer.store_for(table.location)
+    store = opened._pointer.store_for(table.location)
     for call in (store.write, store.create, store.replace):
         with pytest.raises(UnsupportedFeature):
             call(f"{table.location}/x", b"")
@@ -132,7 +132,7 @@ def test_every_golden_table_opens_and_its_manifests_are_there() -> None:
 
 def _manifests(table: fb.Table, *, history: bool) -> int:
     """How many manifests were found, of the current snapshot or of all."""
-    workspace = Workspace(table.pointer)
+    workspace = Workspace(table._pointer)
     snapshots = list(table.snapshots) if history else [one for one in [table.current_snapshot] if one is not None]
     count = 0
     for snapshot in snapshots:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import floeberg as fb
-from floeberg.commit.append import Append
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.errors import (
     CommitUnknown,
     InvalidInput,
@@ -21,7 +22,7 @@ from floeberg.errors import (
     ValidationConflict,
     ViewAlreadyExists,
 )
-from lakes.table_data import append_rows, write_rows
+from lakes.table_data import append_rows
 
 
 @pytest.fixture(params=["filesystem", "sql"])
@@ -44,19 +45,16 @@ def rows(table: fb.Table) -> list[dict[str, object]]:
     return table.scan().to_arrow().to_pylist()
 
 
-def stage(staged: fb.StagedTable, *given: dict[str, object]) -> Append:
-    """Writes rows for a staged table, as an engine does."""
-    data = write_rows(staged, given)
-    staged.track(file.file_path for file in data)
-    return Append(files=data)
+def stage(staged: fb.StagedTable, *given: dict[str, object]) -> None:
+    staged.append(pa.Table.from_pylist(list(given), schema=arrow_schema(staged.schema)))
 
 
 def test_a_table_and_its_first_rows_are_published_by_one_commit(cat: fb.Catalog) -> None:
     with cat.stage_table("db.t", "id int, p string", partition_by=["p"], properties={"a": "b"}) as staged:
-        append = stage(staged, {"id": 1, "p": "x"}, {"id": 2, "p": "y"})
+        stage(staged, {"id": 1, "p": "x"}, {"id": 2, "p": "y"})
         assert cat.list_tables("db") == []
         assert cat.list_namespaces("db") == []
-        table = staged.commit(append)
+        table = staged.commit()
     assert rows(table) == rows(cat.load_table("db.t"))
     assert len(rows(table)) == 2
     assert table.metadata.metadata_log == cat.load_table("db.t").metadata.metadata_log
@@ -92,10 +90,10 @@ def test_a_staged_table_that_fails_leaves_nothing(cat: fb.Catalog, tmp_path: Pat
 
 def test_a_name_that_was_taken_meanwhile_is_not_overwritten(cat: fb.Catalog, tmp_path: Path) -> None:
     staged = cat.stage_table("db.t", "id int")
-    append = stage(staged, {"id": 1})
+    stage(staged, {"id": 1})
     cat.create_table("db.t", "other string")
     with pytest.raises(TableAlreadyExists, match=r"lake\.db\.t"):
-        staged.commit(append)
+        staged.commit()
     assert [field.name for field in cat.load_table("db.t").schema.fields] == ["other"]
     assert [name for name in files(tmp_path) if not name.endswith((".metadata.json", "version-hint.text"))] == []
 
@@ -103,10 +101,10 @@ def test_a_name_that_was_taken_meanwhile_is_not_overwritten(cat: fb.Catalog, tmp
 def test_a_namespace_that_is_gone_at_the_commit_stops_it(cat: fb.Catalog, tmp_path: Path) -> None:
     cat.create_namespace("gone")
     staged = cat.stage_table("gone.t", "id int")
-    append = stage(staged, {"id": 1})
+    stage(staged, {"id": 1})
     cat.drop_namespace("gone")
     with pytest.raises(NamespaceNotFound):
-        staged.commit(append)
+        staged.commit()
     assert files(tmp_path) == []
 
 
@@ -130,7 +128,7 @@ def test_only_files_of_the_table_are_tracked(cat: fb.Catalog, tmp_path: Path) ->
     precious = tmp_path / "precious.parquet"
     precious.write_text("x")
     with cat.stage_table("db.t", "id int") as staged, pytest.raises(PathEscape):
-        staged.track([str(precious)])
+        staged._track([str(precious)])
     assert precious.exists()
 
 
@@ -147,8 +145,9 @@ def test_nothing_is_deleted_unless_the_rejection_is_proved(
         raise error("no answer")
 
     monkeypatch.setattr(cat._backend, "create_table", create_and_fail)
+    stage(staged, {"id": 1})
     with pytest.raises((error, StorageError)), staged:
-        staged.commit(stage(staged, {"id": 1}))
+        staged.commit()
     assert [name for name in files(tmp_path) if name.endswith(".parquet")] != []
 
 
@@ -222,9 +221,9 @@ def test_rows_and_replacement_are_one_commit(cat: fb.Catalog) -> None:
     table = cat.create_table("db.t", "id int")
     append_rows(table, [{"id": 1}])
     with cat.stage_table("db.t", "id bigint, s string", mode="create-or-replace") as staged:
-        append = stage(staged, {"id": 2, "s": "x"})
+        stage(staged, {"id": 2, "s": "x"})
         assert rows(cat.load_table("db.t")) == [{"id": 1}]
-        new = staged.commit(append)
+        new = staged.commit()
     assert rows(new) == rows(cat.load_table("db.t")) == [{"id": 2, "s": "x"}]
     assert len(new.metadata.metadata_log) == len(table.metadata.metadata_log) + 1
     assert len(new.snapshots) == 2
@@ -233,9 +232,9 @@ def test_rows_and_replacement_are_one_commit(cat: fb.Catalog) -> None:
 def test_a_replacement_keeps_what_others_committed_meanwhile_in_the_history(cat: fb.Catalog) -> None:
     table = cat.create_table("db.t", "id int")
     with cat.stage_table("db.t", "id int, s string", mode="replace") as staged:
-        append = stage(staged, {"id": 2, "s": "x"})
+        stage(staged, {"id": 2, "s": "x"})
         append_rows(table, [{"id": 1}])
-        new = staged.commit(append)
+        new = staged.commit()
     assert rows(new) == [{"id": 2, "s": "x"}]
     assert len(new.snapshots) == 2
     assert table.refresh().metadata == new.metadata
@@ -246,11 +245,11 @@ def test_a_replacement_whose_ids_were_taken_meanwhile_is_refused_and_leaves_noth
 ) -> None:
     table = cat.create_table("db.t", "id int")
     staged = cat.stage_table("db.t", "id int, s string", mode="replace")
-    append = stage(staged, {"id": 2, "s": "x"})
+    stage(staged, {"id": 2, "s": "x"})
     with table.update_schema() as update:
         update.add_column("other", "double")
     with pytest.raises(ValidationConflict, match="run the whole statement again") as caught:
-        staged.commit(append)
+        staged.commit()
     assert caught.value.context["retry_can_help"]
     assert [name for name in files(tmp_path) if name.endswith((".parquet", ".avro"))] == []
     assert [field.name for field in table.refresh().schema.fields] == ["id", "other"]
@@ -259,11 +258,11 @@ def test_a_replacement_whose_ids_were_taken_meanwhile_is_refused_and_leaves_noth
 def test_a_replacement_whose_spec_id_was_taken_meanwhile_is_refused(cat: fb.Catalog) -> None:
     table = cat.create_table("db.t", "id int, s string")
     staged = cat.stage_table("db.t", "id int, s string", mode="replace", partition_by=["s"])
-    append = stage(staged, {"id": 2, "s": "x"})
+    stage(staged, {"id": 2, "s": "x"})
     with table.update_spec() as update:
         update.add_field("id")
     with pytest.raises(ValidationConflict):
-        staged.commit(append)
+        staged.commit()
 
 
 def test_create_or_replace_does_either(cat: fb.Catalog) -> None:

@@ -51,7 +51,7 @@ def test_a_whole_transaction_happens_once():
 def test_files_of_a_skipped_version_are_removed():
     builder = TableBuilder().append((1,))
     other = builder.second()
-    store = builder.table.pointer.store_for(builder.table.location)
+    store = builder.table._pointer.store_for(builder.table.location)
     with builder.table.transaction(txn=("job", 1)) as tx:
         tx.append(builder.arrow([(2,)]))
         other.append(builder.arrow([(2,)]), txn=("job", 1))

@@ -47,6 +47,7 @@ from floeberg.spec.types import (
 )
 from floeberg.storage.local import LocalStore
 from floeberg.storage.memory import MemoryStore
+from models.sort_key import row_key
 from strategies.arrow_rows import FILTER_TYPES, canonical, optional, table_of
 
 UNPARTITIONED = PartitionSpec(0, ())
@@ -369,7 +370,7 @@ def test_sorting_equals_the_specification_s_order(data: st.DataObject) -> None:
     table = sort_table(table_of(rows, schema), order, schema)
     columns = [physical_values(c.combine_chunks(), k) for c, k in zip(table.columns, kinds, strict=True)]
     found = [canonical(row) for row in zip(*columns, strict=True)]
-    expected = sorted(rows, key=lambda row: order.row_key(schema, {1: row[0], 2: row[1]}))
+    expected = sorted(rows, key=lambda row: row_key(order, schema, {1: row[0], 2: row[1]}))
     assert found == [canonical(row) for row in expected]
 
 

@@ -341,7 +341,7 @@ def test_a_stale_checksum_of_a_hadoop_client_is_removed(tmp_path: Path) -> None:
 def test_a_location_cannot_change_where_the_folder_is_the_name(cat: Catalog) -> None:
     table = cat.create_table("db.t", "id int")
     with pytest.raises(UnsupportedFeature, match="location cannot change"):
-        table.commit(ChangeLocation(location="memory://w/else/where"))
+        table._commit(ChangeLocation(location="memory://w/else/where"))
     with pytest.raises(UnsupportedFeature, match=r"write\.metadata\.path"):
         set_property(table, "write.metadata.path", "memory://w/else")
     assert table.refresh().location == f"{WAREHOUSE}/db/t"

@@ -18,14 +18,14 @@ VERSIONS = pytest.mark.parametrize("version", [1, 2, 3])
 
 
 def manifests(builder: TableBuilder):
-    return Workspace(builder.table.pointer).manifests(builder.table.current_snapshot, builder.table.metadata)
+    return Workspace(builder.table._pointer).manifests(builder.table.current_snapshot, builder.table.metadata)
 
 
 @VERSIONS
 @pytest.mark.parametrize("merge", [True, False])
 def test_an_append_adds_rows_and_nothing_else(version, merge):
     builder = TableBuilder(partition_by=["p"], format_version=version).append((1, 0, "a"))
-    committed = builder.table.commit(Append(files=builder.data_files((2, 0, "b"), (3, 1, "c")), merge=merge))
+    committed = builder.table._commit(Append(files=builder.data_files((2, 0, "b"), (3, 1, "c")), merge=merge))
     assert builder.rows() == [(1, 0, "a"), (2, 0, "b"), (3, 1, "c")]
     (snapshot,) = committed.snapshots
     assert snapshot.operation == "append"
@@ -55,7 +55,7 @@ def test_row_ids_go_on_where_the_table_stands():
 def test_row_ids_that_a_file_had_elsewhere_are_not_taken_over():
     builder = TableBuilder(format_version=3).append((1,), (2,))
     foreign = structs.replace(builder.data_file((7,)), first_row_id=0)
-    builder.table.commit(Append(files=[foreign]))
+    builder.table._commit(Append(files=[foreign]))
     assert sorted(e.data_file.first_row_id for e in builder.live()) == [0, 2]
 
 
@@ -106,16 +106,16 @@ def test_unknown_totals_stay_unknown():
 def test_the_files_of_an_append_are_added_once_even_when_named_twice():
     builder = TableBuilder()
     file = builder.data_file((1,))
-    builder.table.commit(Append(files=[file, file]))
+    builder.table._commit(Append(files=[file, file]))
     assert builder.rows() == [(1, None, None)]
     with pytest.raises(InvalidInput, match="added twice"):
-        builder.table.commit(Append(files=[file, structs.replace(file, record_count=9)]))
+        builder.table._commit(Append(files=[file, structs.replace(file, record_count=9)]))
 
 
 def test_an_append_takes_no_delete_files():
     builder = TableBuilder().append((1,))
     with pytest.raises(InvalidInput, match="holds deletes"):
-        builder.table.commit(Append(files=[builder.deletes(builder.data()[0], 0)]))
+        builder.table._commit(Append(files=[builder.deletes(builder.data()[0], 0)]))
 
 
 def test_manifests_of_small_commits_are_joined_at_the_count_that_the_table_sets():
@@ -125,7 +125,7 @@ def test_manifests_of_small_commits_are_joined_at_the_count_that_the_table_sets(
     assert len(manifests(builder)) == 2
     builder.append((2,))
     (joined,) = manifests(builder)
-    entries = Workspace(builder.table.pointer).entries(joined, builder.table.metadata)
+    entries = Workspace(builder.table._pointer).entries(joined, builder.table.metadata)
     assert sorted(e.status for e in entries) == [EntryStatus.EXISTING, EntryStatus.EXISTING, EntryStatus.ADDED]
     assert sorted(e.data_sequence_number for e in entries) == [1, 2, 3]
     assert joined.min_sequence_number == 1
@@ -149,7 +149,7 @@ def test_manifests_are_not_joined_when_the_table_says_no_or_the_append_is_fast()
     assert len(manifests(builder)) == 3
     builder = TableBuilder(properties={"commit.manifest.min-count-to-merge": "2"}).append((1,))
     for number in range(3):
-        builder.table.commit(Append(files=[builder.data_file((number,))], merge=False))
+        builder.table._commit(Append(files=[builder.data_file((number,))], merge=False))
     assert len(manifests(builder)) == 4
 
 
@@ -165,7 +165,7 @@ def test_manifests_of_many_files_are_cut_at_the_target_size():
     builder = TableBuilder(properties={"commit.manifest.target-size-bytes": "30000"})
     template = builder.data_file((1,))
     files = [structs.replace(template, file_path=f"{template.file_path}-{number}") for number in range(3000)]
-    builder.table.commit(Append(files=files))
+    builder.table._commit(Append(files=files))
     found = manifests(builder)
     assert len(found) > 1
     assert sum(manifest.added_files_count for manifest in found) == 3000
@@ -178,7 +178,7 @@ def test_manifests_are_compressed_as_the_table_says():
     codecs = []
     for builder in (plain, packed):
         (manifest,) = manifests(builder)
-        store = builder.table.pointer.store_for(manifest.manifest_path)
+        store = builder.table._pointer.store_for(manifest.manifest_path)
         codecs.append(b"zstandard" in store.read(manifest.manifest_path)[:6000])
         assert builder.rows() == [(1, None, None)]
     assert codecs == [False, True]
@@ -193,16 +193,16 @@ def test_an_append_to_a_branch_leaves_main_alone():
     assert head.summary["total-records"] == "2"
     file = builder.data_file((3,))
     with pytest.raises(RefNotFound, match="create it first"):
-        builder.table.commit(Append(files=[file], target=Target(branch="nowhere")))
+        builder.table._commit(Append(files=[file], target=Target(branch="nowhere")))
     builder.tag("t")
     with pytest.raises(InvalidInput, match="is a tag"):
-        builder.table.commit(Append(files=[file], target=Target(branch="t")))
+        builder.table._commit(Append(files=[file], target=Target(branch="t")))
 
 
 def test_a_staged_append_is_in_the_table_and_nobody_sees_it():
     builder = TableBuilder().append((1,))
     target = Target(stage_only=True, summary={"wap.id": "w1"})
-    (staged,) = builder.table.commit(Append(files=[builder.data_file((2,))], target=target)).snapshots
+    (staged,) = builder.table._commit(Append(files=[builder.data_file((2,))], target=target)).snapshots
     assert builder.rows() == [(1, None, None)]
     assert builder.rows(snapshot_id=staged.snapshot_id) == [(1, None, None), (2, None, None)]
     assert builder.table.current_snapshot.snapshot_id != staged.snapshot_id
@@ -214,11 +214,11 @@ def test_encrypted_tables_are_neither_read_nor_written():
     file = builder.data_file((2,))
     builder.set({"encryption.key-id": "k"})
     with pytest.raises(UnsupportedFeature, match="encrypted"):
-        builder.table.commit(Append(files=[file]))
+        builder.table._commit(Append(files=[file]))
     metadata = builder.table.metadata
     locked = replace(builder.table.current_snapshot, key_id="k1")
     with pytest.raises(UnsupportedFeature, match="encrypted"):
-        Workspace(builder.table.pointer).manifests(locked, metadata)
+        Workspace(builder.table._pointer).manifests(locked, metadata)
 
 
 def test_nothing_that_an_attempt_wrote_is_left_when_it_is_rejected(monkeypatch):
@@ -227,10 +227,10 @@ def test_nothing_that_an_attempt_wrote_is_left_when_it_is_rejected(monkeypatch):
     def refuse(self, base, new):
         raise CommitConflict("always")
 
-    store = builder.table.pointer.store_for(builder.table.location)
+    store = builder.table._pointer.store_for(builder.table.location)
     file = builder.data_file((2,))
     before = {info.location for info in store.list(builder.table.location)}
     monkeypatch.setattr(RowPointer, "swap", refuse)
     with pytest.raises(CommitConflict, match=r"gave up after 2 attempts.*num-retries"):
-        builder.table.commit(Append(files=[file]))
+        builder.table._commit(Append(files=[file]))
     assert {info.location for info in store.list(builder.table.location)} == before

@@ -35,7 +35,7 @@ def statistics(snapshot_id: int, path: str = "memory://warehouse/s.puffin") -> S
 
 def test_definitions_change_and_data_stays():
     builder = TableBuilder(format_version=1).append((1, 0, "a"))
-    builder.table.commit(
+    builder.table._commit(
         ChangeSchema(edit=lambda update: update.add_column("w", StringType())),
         ChangeSpec(edit=lambda update: update.add_field("bucket(4, id)")),
         ChangeSortOrder(terms=["id desc"]),
@@ -87,14 +87,14 @@ def test_what_collides_with_a_definition_that_came_first_is_said_even_if_it_is_t
 def test_versions_go_up_and_reserved_properties_are_refused():
     builder = TableBuilder(format_version=2)
     with pytest.raises(InvalidInput, match="cannot go back"):
-        builder.table.commit(UpgradeTable(format_version=1))
+        builder.table._commit(UpgradeTable(format_version=1))
     with pytest.raises(InvalidInput, match="must be 1, 2 or 3"):
-        builder.table.commit(ChangeProperties(set={"format-version": "x"}))
+        builder.table._commit(ChangeProperties(set={"format-version": "x"}))
     with pytest.raises(InvalidInput, match="cannot be set"):
-        builder.table.commit(ChangeProperties(set={"uuid": "x"}))
+        builder.table._commit(ChangeProperties(set={"uuid": "x"}))
     with pytest.raises(InvalidInput, match="set and removed at once"):
-        builder.table.commit(ChangeProperties(set={"a": "x"}, remove=["a"]))
-    builder.table.commit(ChangeProperties(set={"format-version": "3"}))
+        builder.table._commit(ChangeProperties(set={"a": "x"}, remove=["a"]))
+    builder.table._commit(ChangeProperties(set={"format-version": "3"}))
     assert (builder.table.format_version, "format-version" in builder.table.properties) == (3, False)
 
 
@@ -102,13 +102,13 @@ def test_statistics_are_registered_for_snapshots_that_are_there():
     builder = TableBuilder().append((1,)).append((2,))
     first, second = [snapshot.snapshot_id for snapshot in builder.table.snapshots]
     partition = PartitionStatisticsFile(snapshot_id=second, statistics_path="memory://w/p", file_size_in_bytes=1)
-    builder.table.commit(ChangeStatistics(set=[statistics(first), statistics(second)], set_partition=[partition]))
-    builder.table.commit(ChangeStatistics(set=[statistics(first, "memory://warehouse/t")], remove=[second]))
+    builder.table._commit(ChangeStatistics(set=[statistics(first), statistics(second)], set_partition=[partition]))
+    builder.table._commit(ChangeStatistics(set=[statistics(first, "memory://warehouse/t")], remove=[second]))
     assert [file.statistics_path for file in builder.table.metadata.statistics] == ["memory://warehouse/t"]
-    builder.table.commit(ChangeStatistics(remove_partition=[second]))
+    builder.table._commit(ChangeStatistics(remove_partition=[second]))
     assert not builder.table.metadata.partition_statistics
     with pytest.raises(SnapshotNotFound, match="no snapshot 5"):
-        builder.table.commit(ChangeStatistics(set=[statistics(5)]))
+        builder.table._commit(ChangeStatistics(set=[statistics(5)]))
 
 
 # transactions
@@ -118,7 +118,9 @@ def test_statistics_are_registered_for_snapshots_that_are_there():
 def test_a_transaction_is_one_commit_of_several_snapshots(version):
     builder = TableBuilder(partition_by=["p"], format_version=version).append((1, 0))
     files = builder.data_files((2, 0)), builder.data_files((3, 1))
-    committed = builder.table.commit(Append(files=files[0]), DeleteFiles(row_filter=eq("p", 0)), Append(files=files[1]))
+    committed = builder.table._commit(
+        Append(files=files[0]), DeleteFiles(row_filter=eq("p", 0)), Append(files=files[1])
+    )
     assert [row[0] for row in builder.rows()] == [3]
     assert [snapshot.operation for snapshot in committed.snapshots] == ["append", "delete", "append"]
     assert len(builder.table.metadata.metadata_log) == 2
@@ -141,7 +143,7 @@ def test_a_transaction_that_is_replayed_gives_its_files_new_ages_and_row_ids():
         Append(files=builder.data_files((4, 1))),
     ]
     builder.second().append(builder.arrow([(7, 2), (8, 2), (9, 2)]))
-    committed = commit_operations(builder.table.pointer, builder.table.state, operations)
+    committed = commit_operations(builder.table._pointer, builder.table._state, operations)
     builder.table.refresh()
     entries = {entry.data_file.partition[0]: entry for entry in builder.live()}
     assert [snapshot.sequence_number for snapshot in committed.snapshots] == [3, 4, 5]
@@ -180,7 +182,7 @@ def test_former_metadata_files_are_logged_and_dropped_from_the_log_but_kept():
     for number in range(4):
         locations.append(builder.append((number,)).table.metadata_location)
     assert [entry.metadata_file for entry in builder.table.metadata.metadata_log] == locations[-3:-1]
-    store = builder.table.pointer.store_for(locations[0])
+    store = builder.table._pointer.store_for(locations[0])
     assert all(store.exists(location) for location in locations)
 
 
@@ -195,7 +197,7 @@ def test_former_metadata_files_are_deleted_where_the_table_asks_for_it(kind, tmp
     locations = [builder.table.metadata_location]
     for number in range(4):
         locations.append(builder.append((number,)).table.metadata_location)
-    store = builder.table.pointer.store_for(locations[0])
+    store = builder.table._pointer.store_for(locations[0])
     assert [store.exists(location) for location in locations] == [False, False, True, True, True]
     assert len(builder.rows()) == 4
 
@@ -206,7 +208,7 @@ def test_former_metadata_files_are_deleted_where_the_table_asks_for_it(kind, tmp
 def as_v1_writers_left_it(builder: TableBuilder, *, with_list: bool):
     """The table's head as old writers wrote it: manifests named in the snapshot, or a list without counts."""
     metadata, head = builder.table.metadata, builder.table.current_snapshot
-    found = Workspace(builder.table.pointer).manifests(head, metadata)
+    found = Workspace(builder.table._pointer).manifests(head, metadata)
     if not with_list:
         old = replace(head, manifest_list=None, manifests=tuple(m.manifest_path for m in found))
     else:
@@ -224,10 +226,10 @@ def as_v1_writers_left_it(builder: TableBuilder, *, with_list: bool):
         ]
         data = write_manifest_list(bare, format_version=1, snapshot_id=head.snapshot_id, parent_snapshot_id=None)
         location = f"{builder.table.location}/metadata/old-list.avro"
-        builder.table.pointer.store_for(location).write(location, data)
+        builder.table._pointer.store_for(location).write(location, data)
         old = replace(head, manifest_list=location)
     snapshots = metadata.snapshots.without(frozenset({head.snapshot_id})).appended(old)
-    return replace(builder.table.state, metadata=replace(metadata, snapshots=snapshots))
+    return replace(builder.table._state, metadata=replace(metadata, snapshots=snapshots))
 
 
 @pytest.mark.parametrize("with_list", [True, False])
@@ -239,7 +241,7 @@ def test_snapshots_of_old_writers_are_built_upon(with_list, upgrade):
     base = as_v1_writers_left_it(builder, with_list=with_list)
     operations = [] if upgrade is None else [UpgradeTable(format_version=upgrade)]
     operations += [Append(files=builder.data_files((3, 1))), DeleteFiles(row_filter=eq("p", 0))]
-    commit_operations(builder.table.pointer, base, operations)
+    commit_operations(builder.table._pointer, base, operations)
     builder.table.refresh()
     assert [row[0] for row in builder.rows()] == [2, 3]
     if upgrade == 3:

@@ -26,7 +26,7 @@ def send(builder: TableBuilder, version: int, *, branch: str = "main", app: str 
     once = AppTransaction(app_id=app, version=version, branch=branch, **more)
     staged = {} if once.wap_id is None else {"stage_only": True, "summary": {"wap.id": once.wap_id}}
     append = Append(files=[builder.data_file((version,))], target=Target(branch=branch, **staged))
-    return builder.table.refresh().commit(append, once=once)
+    return builder.table.refresh()._commit(append, once=once)
 
 
 def ids(builder: TableBuilder, ref: str | None = None) -> list[int]:
@@ -38,7 +38,7 @@ def expire_all(builder: TableBuilder) -> None:
     table = builder.table.refresh()
     heads = {ref.snapshot_id for ref in table.metadata.refs.values()}
     gone = tuple(one.snapshot_id for one in table.metadata.snapshots if one.snapshot_id not in heads)
-    expire_snapshots(table.pointer, table.state, Expiry(snapshot_ids=gone, retain_last=1, older_than_ms=0))
+    expire_snapshots(table._pointer, table._state, Expiry(snapshot_ids=gone, retain_last=1, older_than_ms=0))
     assert {one.snapshot_id for one in table.refresh().metadata.snapshots} == heads
 
 
@@ -56,7 +56,7 @@ def by_another_engine(monkeypatch, builder: TableBuilder, operation) -> None:
     """A commit that leaves the records alone."""
     with monkeypatch.context() as patch:
         patch.setattr(commit, "record_updates", lambda *args, **named: [])
-        builder.table.refresh().commit(operation)
+        builder.table.refresh()._commit(operation)
 
 
 def test_a_version_that_is_sent_again_changes_nothing_and_says_so(caplog):
@@ -85,8 +85,8 @@ def test_a_version_is_looked_for_after_a_conflict():
     builder = TableBuilder().append((0,))
     other = builder.second()
     once = AppTransaction(app_id="job", version=1)
-    other.commit(Append(files=[builder.data_file((1,))]), once=once)
-    assert builder.table.commit(Append(files=[builder.data_file((1,))]), once=once).skipped is not None
+    other._commit(Append(files=[builder.data_file((1,))]), once=once)
+    assert builder.table._commit(Append(files=[builder.data_file((1,))]), once=once).skipped is not None
     assert ids(builder) == [0, 1]
 
 
@@ -103,10 +103,10 @@ def test_each_branch_and_each_app_counts_for_itself():
 def test_a_version_without_changes_is_committed_too():
     builder = TableBuilder()
     once = AppTransaction(app_id="job", version=4)
-    (made,) = builder.table.commit(once=once).snapshots
+    (made,) = builder.table._commit(once=once).snapshots
     assert made.operation == "append"
     assert made.summary["total-records"] == "0"
-    assert builder.table.commit(once=once).skipped is not None
+    assert builder.table._commit(once=once).skipped is not None
 
 
 def test_the_same_version_with_other_content_is_an_error():
@@ -168,7 +168,7 @@ def test_without_the_summaries_the_first_version_would_be_there_twice(monkeypatc
 def test_the_epochs_of_the_java_runtimes_sink_count():
     builder = TableBuilder()
     summary = {"spark.sql.streaming.queryId": "q", "spark.sql.streaming.epochId": "6"}
-    builder.table.commit(Append(files=[builder.data_file((6,))], target=Target(summary=summary)))
+    builder.table._commit(Append(files=[builder.data_file((6,))], target=Target(summary=summary)))
     assert send(builder, 6, app="q").skipped is not None
     assert send(builder, 7, app="q").skipped is None
     expire_all(builder.append((9,)))
@@ -180,7 +180,7 @@ def test_a_rollback_opens_the_versions_after_it_again_even_after_expiry():
     send(builder, 1)
     middle = builder.append((9,)).table.current_snapshot
     send(builder, 2)
-    builder.table.commit(SetBranchSnapshot(snapshot_id=middle.snapshot_id, must_be_ancestor=True))
+    builder.table._commit(SetBranchSnapshot(snapshot_id=middle.snapshot_id, must_be_ancestor=True))
     expire_all(builder)
     assert send(builder, 1).skipped is not None
     assert send(builder, 2).skipped is None
@@ -194,8 +194,8 @@ def test_a_rollback_finds_the_record_before_although_its_snapshot_expired():
     first = next(iter(builder.table.metadata.snapshots))
     send(builder, 2)
     table = builder.table.refresh()
-    expire_snapshots(table.pointer, table.state, Expiry(snapshot_ids=(first.snapshot_id,), older_than_ms=0))
-    builder.table.refresh().commit(SetBranchSnapshot(snapshot_id=middle.snapshot_id, must_be_ancestor=True))
+    expire_snapshots(table._pointer, table._state, Expiry(snapshot_ids=(first.snapshot_id,), older_than_ms=0))
+    builder.table.refresh()._commit(SetBranchSnapshot(snapshot_id=middle.snapshot_id, must_be_ancestor=True))
     assert [send(builder, version).skipped is not None for version in (1, 2)] == [True, False]
 
 
@@ -203,7 +203,7 @@ def test_fast_forward_copies_the_records_also_of_expired_snapshots():
     builder = TableBuilder().append((0,)).branch("b")
     send(builder, 1, branch="b")
     builder.append((9,), branch="b")
-    builder.table.refresh().commit(FastForward(branch="main", to="b"))
+    builder.table.refresh()._commit(FastForward(branch="main", to="b"))
     expire_all(builder)
     assert send(builder, 1).skipped is not None
     assert ids(builder) == [0, 1, 9]
@@ -213,9 +213,9 @@ def test_a_dropped_or_replaced_branch_forgets_what_is_not_in_it():
     builder = TableBuilder().append((0,)).branch("b")
     send(builder, 1, branch="b")
     start = builder.table.metadata.ref("main").snapshot_id
-    builder.table.commit(CreateRef(name="b", type=RefType.BRANCH, snapshot_id=start, replace=True))
+    builder.table._commit(CreateRef(name="b", type=RefType.BRANCH, snapshot_id=start, replace=True))
     assert send(builder, 1, branch="b").skipped is None
-    builder.table.commit(RemoveRef(name="b"))
+    builder.table._commit(RemoveRef(name="b"))
     assert not [key for key in builder.table.properties if key.startswith(idempotence.PROPERTY_PREFIX)]
     builder.branch("b")
     assert send(builder, 1, branch="b").skipped is None
@@ -229,7 +229,7 @@ def test_a_new_or_renamed_branch_has_the_records_of_what_is_in_it():
     builder.branch("b")
     assert send(builder, 1, branch="b").skipped is not None
     send(builder, 2, branch="b")
-    builder.table.commit(RenameBranch(name="b", to="c"))
+    builder.table._commit(RenameBranch(name="b", to="c"))
     assert send(builder, 2, branch="c").skipped is not None
     assert send(builder, 2).skipped is None
 
@@ -237,7 +237,7 @@ def test_a_new_or_renamed_branch_has_the_records_of_what_is_in_it():
 def test_a_replaced_table_begins_anew():
     builder = TableBuilder()
     send(builder, 1)
-    builder.table.commit(ReplaceTable(schema=builder.table.schema))
+    builder.table._commit(ReplaceTable(schema=builder.table.schema))
     assert send(builder, 1).skipped is None
     assert send(builder, 1).skipped is not None
 
@@ -265,7 +265,7 @@ def test_a_staged_version_is_done_before_and_after_it_is_published(moves):
     assert send(builder, 1).skipped is not None
     if moves:
         builder.append((9,))
-    builder.table.refresh().commit(CherryPick(snapshot_id=staged.snapshot_id))
+    builder.table.refresh()._commit(CherryPick(snapshot_id=staged.snapshot_id))
     builder.append((10,))
     expire_all(builder)
     assert send(builder, 1).skipped is not None

@@ -35,7 +35,7 @@ class History:
         return self.builder.table.refresh().metadata
 
     def commit(self, *operations, once=None):
-        return self.builder.table.refresh().commit(*operations, once=once)
+        return self.builder.table.refresh()._commit(*operations, once=once)
 
     def branch(self) -> str:
         return self.random.choice([name for name in BRANCHES if name == "main" or name in self.metadata.refs])
@@ -100,7 +100,7 @@ class History:
     def expire(self) -> None:
         table = self.builder.table.refresh()
         keep = self.random.randint(1, 3)
-        expire_snapshots(table.pointer, table.state, Expiry(older_than_ms=2**62, retain_last=keep))
+        expire_snapshots(table._pointer, table._state, Expiry(older_than_ms=2**62, retain_last=keep))
 
     def check(self) -> None:
         for branch in BRANCHES:

@@ -27,7 +27,7 @@ def ids(builder: TableBuilder, **where: object) -> list[int]:
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_an_overwrite_by_filter_replaces_whole_files(version):
     builder = partitioned(version)
-    committed = builder.table.commit(Overwrite(added=builder.data_files((9, 1)), row_filter=eq("p", 1)))
+    committed = builder.table._commit(Overwrite(added=builder.data_files((9, 1)), row_filter=eq("p", 1)))
     assert ids(builder) == [1, 2, 9]
     (snapshot,) = committed.snapshots
     assert snapshot.operation == "overwrite"
@@ -40,10 +40,10 @@ def test_an_overwrite_by_filter_replaces_whole_files(version):
 def test_an_overwrite_by_files_marks_the_removed_ones_deleted(version):
     builder = partitioned(version)
     old = builder.data()[0]
-    builder.table.commit(Overwrite(added=builder.data_files((8, 0)), removed=[old], view=builder.view()))
+    builder.table._commit(Overwrite(added=builder.data_files((8, 0)), removed=[old], view=builder.view()))
     from floeberg.commit.workspace import Workspace
 
-    workspace = Workspace(builder.table.pointer)
+    workspace = Workspace(builder.table._pointer)
     metadata, head = builder.table.metadata, builder.table.current_snapshot
     entries = [e for m in workspace.manifests(head, metadata) for e in workspace.entries(m, metadata)]
     deleted = [e for e in entries if e.status is EntryStatus.DELETED]
@@ -58,26 +58,26 @@ def test_an_overwrite_says_what_was_meant_even_when_it_finds_nothing():
         "append": Overwrite(added=builder.data_files((9, 6))),
     }
     for operation, change in operations.items():
-        assert builder.table.commit(change).snapshots[0].operation == operation
+        assert builder.table._commit(change).snapshots[0].operation == operation
 
 
 def test_a_filter_that_cuts_a_file_is_refused_and_nothing_changes():
     builder = partitioned()
     before = builder.table.metadata_location
     with pytest.raises(InvalidInput, match="some but not all"):
-        builder.table.commit(Overwrite(row_filter=eq("id", 1)))
+        builder.table._commit(Overwrite(row_filter=eq("id", 1)))
     assert builder.table.refresh().metadata_location == before
 
 
 def test_metrics_decide_where_partitions_do_not():
     builder = TableBuilder().append((1,), (2,)).append((10,), (11,))
-    builder.table.commit(Overwrite(row_filter=gt("id", 5)))
+    builder.table._commit(Overwrite(row_filter=gt("id", 5)))
     assert ids(builder) == [1, 2]
 
 
 def test_partition_and_metrics_decide_together():
     builder = TableBuilder(partition_by=["p"]).append((1, 0)).append((9, 0)).append((9, 1))
-    builder.table.commit(DeleteFiles(row_filter=eq("p", 0) & gt("id", 5)))
+    builder.table._commit(DeleteFiles(row_filter=eq("p", 0) & gt("id", 5)))
     assert ids(builder) == [1, 9]
     assert builder.rows()[1][1] == 1
 
@@ -85,9 +85,9 @@ def test_partition_and_metrics_decide_together():
 def test_deletes_of_a_range_go_with_its_rows():
     builder = partitioned()
     file = next(f for f in builder.data() if f.partition == (1,))
-    builder.table.commit(RowDelta(added=[builder.deletes(file, 0)], view=builder.view()))
+    builder.table._commit(RowDelta(added=[builder.deletes(file, 0)], view=builder.view()))
     assert len(builder.live(ManifestContent.DELETES)) == 1
-    builder.table.commit(Overwrite(added=builder.data_files((9, 1)), row_filter=eq("p", 1)))
+    builder.table._commit(Overwrite(added=builder.data_files((9, 1)), row_filter=eq("p", 1)))
     assert builder.live(ManifestContent.DELETES) == []
     assert builder.table.current_snapshot.summary["removed-position-delete-files"] == "1"
     assert ids(builder) == [1, 2, 9]
@@ -96,10 +96,10 @@ def test_deletes_of_a_range_go_with_its_rows():
 def test_added_files_can_be_held_to_the_filter():
     builder = partitioned()
     with pytest.raises(InvalidInput, match="outside the overwritten range"):
-        builder.table.commit(
+        builder.table._commit(
             Overwrite(added=builder.data_files((9, 2)), row_filter=eq("p", 1), added_must_match_filter=True)
         )
-    builder.table.commit(
+    builder.table._commit(
         Overwrite(added=builder.data_files((9, 1)), row_filter=eq("p", 1), added_must_match_filter=True)
     )
 
@@ -107,9 +107,9 @@ def test_added_files_can_be_held_to_the_filter():
 def test_only_manifests_that_may_hold_the_files_are_read():
     builder = TableBuilder(partition_by=["p"]).append((1, 0)).append((2, 1)).append((3, 2))
     doomed = next(f for f in builder.data() if f.partition == (1,))
-    builder.table.commit(DeleteFiles(removed=[doomed]))
+    builder.table._commit(DeleteFiles(removed=[doomed]))
     assert builder.table.current_snapshot.summary["entries-processed"] == "1"
-    builder.table.commit(DeleteFiles(row_filter=eq("p", 2)))
+    builder.table._commit(DeleteFiles(row_filter=eq("p", 2)))
     assert builder.table.current_snapshot.summary["entries-processed"] == "1"
     assert ids(builder) == [1]
 
@@ -126,11 +126,11 @@ def test_data_added_meanwhile_in_the_range_conflicts_when_serializable_and_not_i
         )
         builder.second().append(builder.arrow([(7, 1)]))
         if not conflicts:
-            builder.table.commit(change)
+            builder.table._commit(change)
             assert ids(builder) == [1, 2, 5, 7]
             continue
         with pytest.raises(ValidationConflict, match="added data files") as caught:
-            builder.table.commit(change)
+            builder.table._commit(change)
         context = caught.value.context
         added = builder.table.refresh().current_snapshot
         assert context["snapshot_id"] == added.snapshot_id
@@ -145,7 +145,7 @@ def test_data_added_meanwhile_elsewhere_does_not_conflict():
     old = next(f for f in builder.data() if f.partition == (1,))
     change = Overwrite(added=builder.data_files((5, 1)), removed=[old], view=builder.view(eq("p", 1)))
     builder.second().append(builder.arrow([(7, 0)]))
-    builder.table.commit(change)
+    builder.table._commit(change)
     assert ids(builder) == [1, 2, 5, 7]
 
 
@@ -156,9 +156,9 @@ def test_rows_deleted_meanwhile_of_a_replaced_file_conflict_always(isolation, ve
     old = next(f for f in builder.data() if f.partition == (1,))
     change = Overwrite(added=builder.data_files((5, 1)), removed=[old], view=builder.view(isolation=isolation))
     delta = RowDelta(added=[builder.deletes(old, 0)], view=builder.view())
-    builder.second().commit(delta)
+    builder.second()._commit(delta)
     with pytest.raises(ValidationConflict, match="deleted rows of data files that this operation replaces"):
-        builder.table.commit(change)
+        builder.table._commit(change)
 
 
 def test_rows_deleted_meanwhile_of_another_partition_do_not_conflict():
@@ -166,8 +166,8 @@ def test_rows_deleted_meanwhile_of_another_partition_do_not_conflict():
     old = next(f for f in builder.data() if f.partition == (1,))
     other = next(f for f in builder.data() if f.partition == (0,))
     change = Overwrite(added=builder.data_files((5, 1)), removed=[old], view=builder.view(eq("p", 1)))
-    builder.second().commit(RowDelta(added=[builder.deletes(other, 0)], view=builder.view()))
-    builder.table.commit(change)
+    builder.second()._commit(RowDelta(added=[builder.deletes(other, 0)], view=builder.view()))
+    builder.table._commit(change)
     assert ids(builder) == [2, 5]
 
 
@@ -178,9 +178,9 @@ def test_a_file_that_someone_else_replaced_conflicts_and_names_the_snapshot(isol
     view = builder.view(isolation=isolation)
     mine = Overwrite(added=builder.data_files((5, 1)), removed=[old], view=view)
     theirs = Overwrite(added=builder.data_files((6, 1)), removed=[old], view=view)
-    (winner,) = builder.second().commit(theirs).snapshots
+    (winner,) = builder.second()._commit(theirs).snapshots
     with pytest.raises(ValidationConflict, match="removed data files that this overwrite replaces") as caught:
-        builder.table.commit(mine)
+        builder.table._commit(mine)
     assert caught.value.context["snapshot_id"] == winner.snapshot_id
     assert caught.value.context["files"] == [old.file_path]
 
@@ -192,12 +192,12 @@ def test_rows_that_a_serializable_overwrite_read_and_someone_removed_conflict():
         change = Overwrite(
             added=builder.data_files((5, 0)), removed=[first], view=builder.view(eq("p", 0), isolation=isolation)
         )
-        builder.second().commit(DeleteFiles(removed=[second]))
+        builder.second()._commit(DeleteFiles(removed=[second]))
         if conflicts:
             with pytest.raises(ValidationConflict, match="read"):
-                builder.table.commit(change)
+                builder.table._commit(change)
         else:
-            builder.table.commit(change)
+            builder.table._commit(change)
 
 
 def test_an_overwrite_by_filter_with_a_view_conflicts_with_deletes_and_removals_in_its_range():
@@ -208,13 +208,13 @@ def test_an_overwrite_by_filter_with_a_view_conflicts_with_deletes_and_removals_
         mine = Overwrite(added=builder.data_files((5, 1)), row_filter=eq("p", 1), view=view)
         other = builder.second()
         if change_of_other == "delete":
-            other.commit(RowDelta(added=[builder.deletes(file, 0)], view=builder.view()))
+            other._commit(RowDelta(added=[builder.deletes(file, 0)], view=builder.view()))
         else:
-            other.commit(DeleteFiles(removed=[file]))
+            other._commit(DeleteFiles(removed=[file]))
         with pytest.raises(ValidationConflict):
-            builder.table.commit(mine)
+            builder.table._commit(mine)
         blind = Overwrite(added=builder.data_files((5, 1)), row_filter=eq("p", 1))
-        builder.table.commit(blind)
+        builder.table._commit(blind)
         assert ids(builder) == [1, 2, 5]
 
 
@@ -222,17 +222,17 @@ def test_a_blind_overwrite_replaces_what_is_there_when_it_commits():
     builder = partitioned()
     change = Overwrite(added=builder.data_files((5, 1)), row_filter=eq("p", 1))
     builder.second().append(builder.arrow([(7, 1)]))
-    builder.table.commit(change)
+    builder.table._commit(change)
     assert ids(builder) == [1, 2, 5]
 
 
 def test_a_missing_file_is_a_conflict_unless_it_may_be_missing():
     builder = partitioned()
     file = builder.data()[0]
-    builder.second().commit(DeleteFiles(removed=[file]))
+    builder.second()._commit(DeleteFiles(removed=[file]))
     with pytest.raises(ValidationConflict, match="not in the table any more"):
-        builder.table.commit(DeleteFiles(removed=[file]))
-    builder.table.commit(DeleteFiles(removed=[file], missing_is_error=False))
+        builder.table._commit(DeleteFiles(removed=[file]))
+    builder.table._commit(DeleteFiles(removed=[file], missing_is_error=False))
 
 
 def test_a_delete_by_filter_takes_what_was_added_meanwhile_unless_it_is_serializable():
@@ -240,8 +240,8 @@ def test_a_delete_by_filter_takes_what_was_added_meanwhile_unless_it_is_serializ
     blind, careful = (DeleteFiles(row_filter=eq("p", 1), view=view) for view in (None, builder.view()))
     builder.second().append(builder.arrow([(7, 1)]))
     with pytest.raises(ValidationConflict, match="added data files"):
-        builder.table.commit(careful)
-    builder.table.commit(blind)
+        builder.table._commit(careful)
+    builder.table._commit(blind)
     assert ids(builder) == [1, 2]
 
 
@@ -255,18 +255,18 @@ def test_a_history_that_was_expired_or_rolled_back_cannot_be_judged():
     from floeberg.commit.table_changes import PlainUpdates
     from floeberg.spec.changes.updates import RemoveSnapshots
 
-    other.commit(PlainUpdates(given=[RemoveSnapshots((start,))]))
+    other._commit(PlainUpdates(given=[RemoveSnapshots((start,))]))
     with pytest.raises(ValidationConflict, match=f"since snapshot {start}: snapshot {start} was expired"):
-        builder.table.commit(change)
+        builder.table._commit(change)
 
     empty = TableBuilder()
     planned_on_nothing = Overwrite(added=[empty.data_file((1,))], row_filter=lt("id", 5), view=empty.view())
     other = empty.second()
     for number in (20, 21):
-        other.commit(Append(files=[empty.data_file((number,))]))
-    other.commit(PlainUpdates(given=[RemoveSnapshots((other.snapshots[0].snapshot_id,))]))
+        other._commit(Append(files=[empty.data_file((number,))]))
+    other._commit(PlainUpdates(given=[RemoveSnapshots((other.snapshots[0].snapshot_id,))]))
     with pytest.raises(ValidationConflict, match="since its beginning"):
-        empty.table.commit(planned_on_nothing)
+        empty.table._commit(planned_on_nothing)
 
 
 def test_a_rollback_in_between_is_a_conflict():
@@ -276,4 +276,4 @@ def test_a_rollback_in_between_is_a_conflict():
     with other.manage_refs() as refs:
         refs.rollback_to_snapshot(other.snapshots[0].snapshot_id)
     with pytest.raises(ValidationConflict, match="rolled back"):
-        builder.table.commit(change)
+        builder.table._commit(change)

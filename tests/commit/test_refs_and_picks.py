@@ -30,7 +30,7 @@ def ids(builder: TableBuilder, **where: object) -> list[int]:
 
 def staged(builder: TableBuilder, operation=Append, wap_id: str = "w", rows=((9, 0),)):
     target = Target(stage_only=True, summary={"wap.id": wap_id})
-    return builder.table.commit(operation(files=builder.data_files(*rows), target=target)).snapshots[0]
+    return builder.table._commit(operation(files=builder.data_files(*rows), target=target)).snapshots[0]
 
 
 # branches and tags
@@ -84,20 +84,22 @@ def test_a_write_keeps_the_retention_of_its_branch():
 def test_what_references_cannot_do_is_said(operation, error, message):
     builder = TableBuilder().append((1,)).tag("t")
     with pytest.raises(error, match=message):
-        builder.table.commit(operation)
+        builder.table._commit(operation)
 
 
 def test_if_exists_and_if_not_exists_change_nothing():
     builder = TableBuilder().append((1,)).tag("t")
     before = builder.table.metadata_location
-    builder.table.commit(CreateRef(name="t", type=RefType.TAG, if_not_exists=True), RemoveRef(name="x", if_exists=True))
+    builder.table._commit(
+        CreateRef(name="t", type=RefType.TAG, if_not_exists=True), RemoveRef(name="x", if_exists=True)
+    )
     assert builder.table.metadata_location == before
 
 
 def test_a_tag_never_moves():
     builder = TableBuilder().append((1,)).tag("t").append((2,))
     with pytest.raises(InvalidInput, match="does not move"):
-        builder.table.commit(SetBranchSnapshot(snapshot_id=builder.table.current_snapshot.snapshot_id, branch="t"))
+        builder.table._commit(SetBranchSnapshot(snapshot_id=builder.table.current_snapshot.snapshot_id, branch="t"))
     with pytest.raises(InvalidInput, match="does not move"), builder.table.manage_refs() as refs:
         refs.fast_forward("t", "main")
 
@@ -119,12 +121,12 @@ def test_the_first_write_makes_a_branch_where_main_is_by_then():
     begun, late = TableBuilder(), TableBuilder()
     files = late.data_files((2,))
     late.append((1,))
-    begun.table.commit(BeginBranch(name="audit"), Append(files=begun.data_files((2,)), target=target))
-    late.table.commit(BeginBranch(name="audit"), Append(files=files, target=target))
+    begun.table._commit(BeginBranch(name="audit"), Append(files=begun.data_files((2,)), target=target))
+    late.table._commit(BeginBranch(name="audit"), Append(files=files, target=target))
     assert (ids(begun), ids(begun, ref="audit"), len(begun.table.snapshots)) == ([], [2], 1)
     assert (ids(late), sorted(ids(late, ref="audit"))) == ([1], [1, 2])
     with pytest.raises(RefNotFound, match="create it first"):
-        begun.table.commit(Append(files=begun.data_files((3,)), target=Target(branch="other")))
+        begun.table._commit(Append(files=begun.data_files((3,)), target=Target(branch="other")))
 
 
 def test_a_change_that_begins_a_branch_sees_what_main_got_meanwhile():
@@ -132,7 +134,7 @@ def test_a_change_that_begins_a_branch_sees_what_main_got_meanwhile():
     target = Target(branch="audit", begins_branch=True)
     change = Overwrite(added=builder.data_files((2,)), view=ReadView(starting_snapshot_id=None), target=target)
     with pytest.raises(ValidationConflict):
-        builder.table.commit(BeginBranch(name="audit"), change)
+        builder.table._commit(BeginBranch(name="audit"), change)
 
 
 # moving a branch
@@ -145,7 +147,7 @@ def test_a_rollback_goes_back_in_the_history_and_nowhere_else():
         refs.rollback_to_snapshot(first)
     assert ids(builder) == [1]
     with pytest.raises(ValidationConflict, match="not in the branch's history") as caught:
-        builder.table.commit(SetBranchSnapshot(snapshot_id=second, must_be_ancestor=True))
+        builder.table._commit(SetBranchSnapshot(snapshot_id=second, must_be_ancestor=True))
     assert caught.value.context["retry_can_help"] is False
     with builder.table.manage_refs() as refs:
         refs.set_current_snapshot(second)
@@ -182,7 +184,7 @@ def test_a_branch_is_fast_forwarded_only_along_its_history():
 def test_a_staged_snapshot_is_published_as_it_is_while_nothing_came_between():
     builder = TableBuilder(partition_by=["p"]).append((1, 0))
     snapshot = staged(builder)
-    assert builder.table.commit(Publish(wap_id="w")).snapshots == ()
+    assert builder.table._commit(Publish(wap_id="w")).snapshots == ()
     assert builder.table.current_snapshot.snapshot_id == snapshot.snapshot_id
     assert ids(builder) == [1, 9]
 
@@ -192,7 +194,7 @@ def test_a_staged_append_is_replayed_on_what_came_between(version):
     builder = TableBuilder(partition_by=["p"], format_version=version).append((1, 0))
     source = staged(builder)
     builder.append((2, 0))
-    (picked,) = builder.table.commit(Publish(wap_id="w")).snapshots
+    (picked,) = builder.table._commit(Publish(wap_id="w")).snapshots
     assert ids(builder) == [1, 2, 9]
     assert picked.operation == "append"
     assert picked.summary["published-wap-id"] == "w"
@@ -205,28 +207,28 @@ def test_nothing_is_published_twice():
     builder = TableBuilder(partition_by=["p"]).append((1, 0))
     source = staged(builder)
     builder.append((2, 0))
-    builder.table.commit(Publish(wap_id="w"))
+    builder.table._commit(Publish(wap_id="w"))
     for again in (Publish(wap_id="w"), CherryPick(snapshot_id=source.snapshot_id)):
         with pytest.raises(ValidationConflict, match=r"picked from it already|published already") as caught:
-            builder.table.commit(again)
+            builder.table._commit(again)
         assert caught.value.context["retry_can_help"] is False
     with pytest.raises(ValidationConflict, match="history already"):
-        builder.table.commit(CherryPick(snapshot_id=builder.table.snapshots[0].snapshot_id))
+        builder.table._commit(CherryPick(snapshot_id=builder.table.snapshots[0].snapshot_id))
     other = staged(builder, wap_id="w")
     builder.append((3, 0))
     with pytest.raises(ValidationConflict, match="published already"):
-        builder.table.commit(CherryPick(snapshot_id=other.snapshot_id))
+        builder.table._commit(CherryPick(snapshot_id=other.snapshot_id))
     with pytest.raises(SnapshotNotFound, match="no staged snapshot"):
-        builder.table.commit(Publish(wap_id="unknown"))
+        builder.table._commit(Publish(wap_id="unknown"))
 
 
 def test_two_publishers_of_one_snapshot_cannot_both_succeed():
     builder = TableBuilder(partition_by=["p"]).append((1, 0))
     staged(builder)
     builder.append((2, 0))
-    builder.second().commit(Publish(wap_id="w"))
+    builder.second()._commit(Publish(wap_id="w"))
     with pytest.raises(ValidationConflict, match="already"):
-        builder.table.commit(Publish(wap_id="w"))
+        builder.table._commit(Publish(wap_id="w"))
     builder.table.refresh()
     assert ids(builder) == [1, 2, 9]
 
@@ -235,7 +237,7 @@ def test_a_staged_replacement_is_replayed_while_its_partitions_are_untouched():
     builder = TableBuilder(partition_by=["p"]).append((1, 0), (2, 1))
     staged(builder, ReplacePartitions, rows=((9, 0),))
     builder.append((3, 1))
-    (picked,) = builder.table.commit(Publish(wap_id="w")).snapshots
+    (picked,) = builder.table._commit(Publish(wap_id="w")).snapshots
     assert ids(builder) == [2, 3, 9]
     assert (picked.operation, picked.summary["replace-partitions"]) == ("overwrite", "true")
 
@@ -247,19 +249,19 @@ def test_a_staged_replacement_conflicts_with_changes_of_its_partitions(what):
     if what == "added":
         builder.append((3, 0))
     else:
-        builder.table.commit(DeleteFiles(row_filter=eq("p", 0)))
+        builder.table._commit(DeleteFiles(row_filter=eq("p", 0)))
     with pytest.raises(ValidationConflict, match="cherry-picked overwrite"):
-        builder.table.commit(Publish(wap_id="w"))
+        builder.table._commit(Publish(wap_id="w"))
 
 
 def test_other_changes_are_picked_only_as_a_fast_forward():
     builder = TableBuilder(partition_by=["p"]).append((1, 0), (2, 1))
     target = Target(stage_only=True, summary={"wap.id": "d"})
-    builder.table.commit(DeleteFiles(row_filter=eq("p", 0), target=target))
+    builder.table._commit(DeleteFiles(row_filter=eq("p", 0), target=target))
     later = builder.second()
     later.append(builder.arrow([(3, 1)]))
     with pytest.raises(ValidationConflict, match="only be published while"):
-        builder.table.commit(Publish(wap_id="d"))
+        builder.table._commit(Publish(wap_id="d"))
     with builder.table.refresh().manage_refs() as refs:
         refs.rollback_to_snapshot(builder.table.snapshots[0].snapshot_id)
         refs.publish("d")
@@ -270,7 +272,7 @@ def test_a_commit_of_one_branch_is_picked_onto_another():
     builder = TableBuilder(partition_by=["p"]).append((1, 0)).branch("a").branch("b")
     builder.append((2, 0), branch="a").append((3, 0), branch="b")
     source = builder.table.refs["a"].snapshot_id
-    builder.table.commit(CherryPick(snapshot_id=source, target=Target(branch="b")))
+    builder.table._commit(CherryPick(snapshot_id=source, target=Target(branch="b")))
     assert ids(builder, ref="b") == [1, 2, 3]
     assert ids(builder) == [1]
 
@@ -278,20 +280,20 @@ def test_a_commit_of_one_branch_is_picked_onto_another():
 def test_a_history_that_was_expired_may_have_held_the_snapshot():
     builder = TableBuilder(partition_by=["p"]).append((1, 0)).append((2, 0)).append((3, 0)).append((4, 0))
     source, hidden = [snapshot.snapshot_id for snapshot in builder.table.snapshots[1:3]]
-    builder.table.commit(PlainUpdates(given=[RemoveSnapshots((hidden,))]))
+    builder.table._commit(PlainUpdates(given=[RemoveSnapshots((hidden,))]))
     with pytest.raises(ValidationConflict, match="was expired, and it may have been in it"):
-        builder.table.commit(CherryPick(snapshot_id=source))
+        builder.table._commit(CherryPick(snapshot_id=source))
     old = TableBuilder(partition_by=["p"], format_version=1).append((1, 0)).append((2, 0)).append((3, 0)).append((4, 0))
     source, hidden = [snapshot.snapshot_id for snapshot in old.table.snapshots[1:3]]
-    old.table.commit(PlainUpdates(given=[RemoveSnapshots((hidden,))]))
+    old.table._commit(PlainUpdates(given=[RemoveSnapshots((hidden,))]))
     with pytest.raises(ValidationConflict, match="its files are in the branch already"):
-        old.table.commit(CherryPick(snapshot_id=source))
+        old.table._commit(CherryPick(snapshot_id=source))
 
 
 def test_an_old_history_that_was_expired_does_not_stop_publishing():
     builder = TableBuilder(partition_by=["p"]).append((1, 0)).append((2, 0))
     staged(builder)
     builder.append((3, 0))
-    builder.table.commit(PlainUpdates(given=[RemoveSnapshots((builder.table.snapshots[0].snapshot_id,))]))
-    builder.table.commit(Publish(wap_id="w"))
+    builder.table._commit(PlainUpdates(given=[RemoveSnapshots((builder.table.snapshots[0].snapshot_id,))]))
+    builder.table._commit(Publish(wap_id="w"))
     assert ids(builder) == [1, 2, 3, 9]

@@ -22,12 +22,12 @@ def built(**properties: str) -> tuple[TableBuilder, SimWorld]:
 
 def stored(builder: TableBuilder) -> set[str]:
     return {
-        info.location for info in builder.table.pointer.store_for(builder.table.location).list(builder.table.location)
+        info.location for info in builder.table._pointer.store_for(builder.table.location).list(builder.table.location)
     }
 
 
 def append(builder: TableBuilder, pointer: StubPointer):
-    return commit_operations(pointer, builder.table.state, [Append(files=[builder.data_file((2,))])])
+    return commit_operations(pointer, builder.table._state, [Append(files=[builder.data_file((2,))])])
 
 
 def ids(builder: TableBuilder) -> list[int]:
@@ -37,7 +37,7 @@ def ids(builder: TableBuilder) -> list[int]:
 
 def test_a_proved_conflict_is_tried_again_with_the_same_snapshot_id_and_the_same_manifest():
     builder, _ = built()
-    pointer = StubPointer(builder.table.pointer, "conflict", "conflict", "ok")
+    pointer = StubPointer(builder.table._pointer, "conflict", "conflict", "ok")
     committed = append(builder, pointer)
     assert pointer.swaps == 3
     assert ids(builder) == [1, 2]
@@ -50,7 +50,7 @@ def test_a_proved_conflict_is_tried_again_with_the_same_snapshot_id_and_the_same
 
 def test_waits_grow_and_differ_and_the_first_try_on_an_old_state_costs_none():
     builder, world = built(**{"commit.retry.min-wait-ms": "100", "commit.retry.max-wait-ms": "250"})
-    pointer = StubPointer(builder.table.pointer, "conflict", "conflict", "conflict", "ok")
+    pointer = StubPointer(builder.table._pointer, "conflict", "conflict", "conflict", "ok")
     waited: list[float] = []
     world.sleep = waited.append
     append(builder, pointer)
@@ -63,9 +63,9 @@ def test_after_the_last_retry_the_conflict_is_raised_and_nothing_is_left():
     builder, _ = built()
     file = builder.data_file((2,))
     before = stored(builder)
-    pointer = StubPointer(builder.table.pointer, "conflict")
+    pointer = StubPointer(builder.table._pointer, "conflict")
     with pytest.raises(CommitConflict, match="gave up after 4 attempts") as caught:
-        commit_operations(pointer, builder.table.state, [Append(files=[file])])
+        commit_operations(pointer, builder.table._state, [Append(files=[file])])
     assert caught.value.context["attempts"] == 4
     assert caught.value.retryable
     assert caught.value.cleanup_safe
@@ -74,7 +74,7 @@ def test_after_the_last_retry_the_conflict_is_raised_and_nothing_is_left():
 
 def test_no_time_is_left_after_the_total_timeout():
     builder, world = built(**{"commit.retry.total-timeout-ms": "50"})
-    pointer = StubPointer(builder.table.pointer, "conflict")
+    pointer = StubPointer(builder.table._pointer, "conflict")
 
     def later() -> None:
         world.time_ms += 100
@@ -89,7 +89,7 @@ def test_no_time_is_left_after_the_total_timeout():
 )
 def test_a_conflict_with_ourselves_is_a_success_even_at_the_last_attempt(answers):
     builder, _ = built()
-    pointer = StubPointer(builder.table.pointer, *answers)
+    pointer = StubPointer(builder.table._pointer, *answers)
     committed = append(builder, pointer)
     assert pointer.swaps == len(answers)
     assert ids(builder) == [1, 2]
@@ -98,14 +98,14 @@ def test_a_conflict_with_ourselves_is_a_success_even_at_the_last_attempt(answers
 
 def test_an_unknown_outcome_that_shows_in_the_table_is_a_success():
     builder, _ = built()
-    append(builder, StubPointer(builder.table.pointer, "unknown after"))
+    append(builder, StubPointer(builder.table._pointer, "unknown after"))
     assert ids(builder) == [1, 2]
 
 
 def test_an_unknown_outcome_that_shows_late_is_a_success():
     builder, _ = built()
-    pointer = StubPointer(builder.table.pointer, "unknown after")
-    states = [builder.table.state]
+    pointer = StubPointer(builder.table._pointer, "unknown after")
+    states = [builder.table._state]
     real = pointer.pointer.refresh
     pointer.refresh = lambda: states.pop() if states else real()
     append(builder, pointer)
@@ -117,7 +117,7 @@ def test_an_unknown_outcome_that_stays_unknown_says_what_to_look_for_and_cleans_
     before = stored(builder)
     waited: list[float] = []
     world.sleep = waited.append
-    pointer = StubPointer(builder.table.pointer, "unknown")
+    pointer = StubPointer(builder.table._pointer, "unknown")
     with pytest.raises(CommitUnknown, match="Nothing was cleaned up") as caught:
         append(builder, pointer)
     (snapshot_id,) = caught.value.context["snapshot_ids"]
@@ -129,7 +129,7 @@ def test_an_unknown_outcome_that_stays_unknown_says_what_to_look_for_and_cleans_
 
 def test_status_checks_that_fail_are_told_with_the_unknown_outcome():
     builder, _ = built()
-    pointer = StubPointer(builder.table.pointer, "unknown")
+    pointer = StubPointer(builder.table._pointer, "unknown")
 
     def fail() -> None:
         raise Unavailable("no answer")
@@ -142,19 +142,19 @@ def test_status_checks_that_fail_are_told_with_the_unknown_outcome():
 
 def test_a_change_without_a_snapshot_is_found_by_its_whole_state():
     builder, _ = built()
-    pointer = StubPointer(builder.table.pointer, "unknown after")
-    state = commit_operations(pointer, builder.table.state, [ChangeProperties(set={"a": "b"})]).state
+    pointer = StubPointer(builder.table._pointer, "unknown after")
+    state = commit_operations(pointer, builder.table._state, [ChangeProperties(set={"a": "b"})]).state
     assert state.metadata.properties["a"] == "b"
-    lost = StubPointer(builder.table.pointer, "unknown")
+    lost = StubPointer(builder.table._pointer, "unknown")
     builder.table.refresh()
     with pytest.raises(CommitUnknown, match="look at the table's metadata"):
-        commit_operations(lost, builder.table.state, [ChangeProperties(set={"c": "d"})])
+        commit_operations(lost, builder.table._state, [ChangeProperties(set={"c": "d"})])
 
 
 def test_a_change_that_finds_nothing_to_do_swaps_nothing():
     builder, _ = built()
-    pointer = StubPointer(builder.table.pointer, "ok")
-    commit_operations(pointer, builder.table.state, [ChangeProperties(set=QUICK)])
+    pointer = StubPointer(builder.table._pointer, "ok")
+    commit_operations(pointer, builder.table._state, [ChangeProperties(set=QUICK)])
     assert pointer.swaps == 0
 
 
@@ -164,8 +164,8 @@ def test_a_failure_before_the_swap_removes_what_was_written():
     before = stored(builder)
     with pytest.raises(InvalidInput):
         commit_operations(
-            StubPointer(builder.table.pointer, "ok"),
-            builder.table.state,
+            StubPointer(builder.table._pointer, "ok"),
+            builder.table._state,
             [Append(files=files), ChangeProperties(set={"a": "b"}, remove=["a"])],
         )
     assert stored(builder) == before
@@ -173,8 +173,8 @@ def test_a_failure_before_the_swap_removes_what_was_written():
 
 def test_cleaning_up_never_hides_the_outcome(monkeypatch):
     builder, _ = built()
-    pointer = StubPointer(builder.table.pointer, "conflict", "ok")
-    store = type(builder.table.pointer.store_for(builder.table.location))
+    pointer = StubPointer(builder.table._pointer, "conflict", "ok")
+    store = type(builder.table._pointer.store_for(builder.table.location))
 
     def refuse(self, location: str) -> None:
         raise Unavailable("cannot delete now")
@@ -183,7 +183,7 @@ def test_cleaning_up_never_hides_the_outcome(monkeypatch):
     append(builder, pointer)
     assert ids(builder) == [1, 2]
     with pytest.raises(CommitConflict):
-        append(builder, StubPointer(builder.table.pointer, "conflict"))
+        append(builder, StubPointer(builder.table._pointer, "conflict"))
 
 
 def test_validations_run_again_on_every_attempt():
@@ -191,13 +191,13 @@ def test_validations_run_again_on_every_attempt():
     file = builder.data()[0]
     from floeberg.commit.delete_files import DeleteFiles
 
-    pointer = StubPointer(builder.table.pointer, "conflict", "ok")
+    pointer = StubPointer(builder.table._pointer, "conflict", "ok")
     other = builder.second()
     pointer.before_refresh = lambda: (
-        other.commit(DeleteFiles(removed=[file])) and setattr(pointer, "before_refresh", None)
+        other._commit(DeleteFiles(removed=[file])) and setattr(pointer, "before_refresh", None)
     )
     with pytest.raises(ValidationConflict):
-        commit_operations(pointer, builder.table.state, [DeleteFiles(removed=[file])])
+        commit_operations(pointer, builder.table._state, [DeleteFiles(removed=[file])])
 
 
 def test_the_policy_is_the_tables():
@@ -206,3 +206,13 @@ def test_the_policy_is_the_tables():
     assert RetryPolicy.from_properties({}) == RetryPolicy()
     with pytest.raises(InvalidInput, match="must be a number"):
         RetryPolicy.from_properties({"commit.retry.num-retries": "many"})
+
+
+def test_a_base_whose_manifests_expired_is_brought_up_to_date():
+    builder = TableBuilder().append((1,))
+    stale = builder.second()
+    builder.append((2,))
+    builder.table.maintenance.expire_snapshots(older_than="2999-01-01", retain_last=1)
+    stale._commit(Append(files=[builder.data_file((3,))]))
+    builder.table.refresh()
+    assert [row[0] for row in builder.rows()] == [1, 2, 3]

@@ -167,8 +167,8 @@ class Sequence:
         tasks = list(table.scan().plan())
         if not tasks:
             return
-        writer = TableWriter(table.metadata, table.pointer.store_for, table.pointer.effects.ids.uuid())
-        reader = table_reader(table.metadata, table.schema, store_for=table.pointer.store_for)
+        writer = TableWriter(table.metadata, table._pointer.store_for, table._pointer.effects.ids.uuid())
+        reader = table_reader(table.metadata, table.schema, store_for=table._pointer.store_for)
         out = writer.data_writer(with_lineage=writer.has_lineage)
         for task in tasks:
             for batch in reader.rows(task, writer.rewritten_schema, residual=TRUE):
@@ -176,7 +176,9 @@ class Sequence:
         snapshot = table.current_snapshot
         assert snapshot is not None
         removed = [task.data_file for task in tasks]
-        table.commit(RewriteFiles(removed=removed, added=writer.finish(out), starting_snapshot_id=snapshot.snapshot_id))
+        table._commit(
+            RewriteFiles(removed=removed, added=writer.finish(out), starting_snapshot_id=snapshot.snapshot_id)
+        )
 
     def evolve(self) -> None:
         try:

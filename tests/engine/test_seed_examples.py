@@ -30,7 +30,7 @@ def pairs(table: Table, **options: int) -> set[tuple[int, str]]:
 
 def equality_deletes(table: Table, ids: list[int], name: str) -> list[DataFile]:
     writer = RollingWriter(
-        table.pointer.store_for(table.location),
+        table._pointer.store_for(table.location),
         table.schema,
         spec=table.spec,
         new_location=lambda _: f"{table.location}/data/{name}.parquet",
@@ -47,15 +47,15 @@ def test_deletes_apply_by_sequence_number() -> None:
     table = new_table("id bigint, data string", format_version=2)
     table.append(pa.table({"id": [1, 2], "data": ["X", "A"]}))
     first = table.current_snapshot
-    writer = TableWriter(table.metadata, table.pointer.store_for, table.pointer.effects.ids.uuid())
+    writer = TableWriter(table.metadata, table._pointer.store_for, table._pointer.effects.ids.uuid())
     c_dat = writer.write_data(pa.table({"id": [3, 2], "data": ["Q", "B"]}))
-    table.commit(RowDelta(added=[*equality_deletes(table, [2], "b.dat"), *c_dat]))
+    table._commit(RowDelta(added=[*equality_deletes(table, [2], "b.dat"), *c_dat]))
     second = table.current_snapshot
     assert first is not None
     assert second is not None
     deletes = writer.write_position_deletes({DeletedFile(file_path=c_dat[0].file_path, spec_id=0): BitMap64([0])})
     d_dat = writer.write_data(pa.table({"id": [4], "data": ["Y"]}))
-    table.commit(RowDelta(added=[deletes, *d_dat], view=ReadView(starting_snapshot_id=second.snapshot_id)))
+    table._commit(RowDelta(added=[deletes, *d_dat], view=ReadView(starting_snapshot_id=second.snapshot_id)))
 
     assert pairs(table, snapshot_id=first.snapshot_id) == {(1, "X"), (2, "A")}
     assert pairs(table, snapshot_id=second.snapshot_id) == {(1, "X"), (3, "Q"), (2, "B")}

@@ -48,7 +48,7 @@ def delete_files(table: Table) -> list[DataFile]:
 
 def stored(table: Table) -> set[str]:
     folder = f"{table.location}/data"
-    return {info.location for info in table.pointer.store_for(folder).list(folder)}
+    return {info.location for info in table._pointer.store_for(folder).list(folder)}
 
 
 def test_rows_come_from_arrow_polars_pandas_and_readers() -> None:

@@ -11,7 +11,7 @@ from floeberg.errors import InvalidInput
 from floeberg.expr.bind import bind
 from floeberg.expr.build import col
 from floeberg.expr.evaluate import keeps, order_key
-from floeberg.expr.manifest_eval import manifest_may_match, summaries_may_match
+from floeberg.expr.manifest_eval import summaries_may_match
 from floeberg.expr.projection import inclusive_projection
 from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
 from floeberg.spec.partitions.transforms import IDENTITY
@@ -93,10 +93,11 @@ def test_a_manifest_without_live_files_is_skipped() -> None:
         )  # fmt: skip
 
     projected = inclusive_projection(DOUBLES, SCHEMA, col("d") == 4)
-    assert manifest_may_match(projected, manifest(1, 0))
-    assert manifest_may_match(projected, manifest(None, None))
-    assert not manifest_may_match(projected, manifest(0, 0))
-    assert not manifest_may_match(inclusive_projection(DOUBLES, SCHEMA, col("d") == 3), manifest(1, 0))
+    assert manifest(1, 0).may_have_live_files
+    assert manifest(None, None).may_have_live_files
+    assert not manifest(0, 0).may_have_live_files
+    assert summaries_may_match(projected, manifest(1, 0).partitions)
+    assert not summaries_may_match(inclusive_projection(DOUBLES, SCHEMA, col("d") == 3), manifest(1, 0).partitions)
 
 
 def test_an_unbound_expression_is_refused() -> None:

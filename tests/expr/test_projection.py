@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import keeps
 from floeberg.expr.nodes import FALSE, TRUE, Expression
-from floeberg.expr.projection import inclusive_projection, strict_projection
+from floeberg.expr.projection import inclusive_projection
 from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
 from floeberg.spec.partitions.transforms import TemporalTransform, Transform, TruncateTransform, parse_transform
 from floeberg.spec.types import DATE, INT, LONG
 from floeberg.sql.conditions.filters import parse_where
+from models.strict_projection import strict_projection
 from strategies.expressions import (
     COLUMN_IDS,
     COLUMNS,

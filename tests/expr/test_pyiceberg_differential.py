@@ -27,11 +27,12 @@ from floeberg.expr.literals import literal_from_physical
 from floeberg.expr.manifest_eval import summaries_may_match
 from floeberg.expr.metrics_eval import may_contain_match, must_all_match
 from floeberg.expr.nodes import SET_OPS, UNARY_OPS, Op, Predicate, Reference
-from floeberg.expr.projection import inclusive_projection, strict_projection
+from floeberg.expr.projection import inclusive_projection
 from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
 from floeberg.spec.partitions.transforms import TemporalTransform, parse_transform
 from floeberg.spec.snapshots.manifest_entry import DataFile, FieldSummary, FileFormat
 from floeberg.spec.values.single_value import to_bytes
+from models.strict_projection import strict_projection
 from strategies.expressions import COLUMN_IDS, POOLS, SCHEMA, TRANSFORMS, apply_or_none, seeds
 
 COLUMNS = ("i", "l", "d", "dec", "dt", "ts", "s", "bin")

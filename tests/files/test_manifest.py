@@ -27,7 +27,6 @@ from floeberg.files.manifest import (
     read_manifest_header,
     write_manifest,
 )
-from floeberg.files.manifest_describe import describe_manifest
 from floeberg.files.manifest_rewrite import write_manifest_frame
 from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
 from floeberg.spec.partitions.transforms import parse_transform
@@ -250,17 +249,6 @@ def test_an_unknown_file_format_is_unsupported_not_corrupt() -> None:
     frame = manifest_frame(written.data, written.to_manifest_file("m"), partition_type=kind)
     with pytest.raises(UnsupportedFeature, match="lance"):
         entries(frame.with_columns(file_format=pl.lit("lance")), kind)
-
-
-def test_a_v1_manifest_without_a_list_is_described_from_its_entries() -> None:
-    data = (GOLDEN / "manifests" / "manifests" / "icelake_partition_table.avro").read_bytes()
-    kind = stored_partition_type(data)
-    listed = describe_manifest(data, manifest_path="m", partition_spec_id=0, partition_type=kind, added_snapshot_id=7)
-    read = read_manifest(data, listed, partition_type=kind)
-    assert (listed.sequence_number, listed.min_sequence_number, listed.content) == (0, 0, ManifestContent.DATA)
-    assert listed.added_files_count == len(read)
-    assert listed.added_rows_count == sum(entry.data_file.record_count for entry in read)
-    assert len(listed.partitions) == len(kind)
 
 
 GOLDEN_MANIFESTS = sorted((GOLDEN / "manifests" / "manifests").glob("*.avro"))

@@ -24,7 +24,7 @@ def main(kind: str, folder: str, name: str, commits: int) -> None:
             record_count=1,
             file_size_in_bytes=100,
         )
-        committed = table.commit(Append(files=[file]))
+        committed = table._commit(Append(files=[file]))
         print(committed.snapshots[0].snapshot_id, flush=True)
 
 

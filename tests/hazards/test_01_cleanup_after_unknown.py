@@ -53,9 +53,9 @@ def live_files(builder: TableBuilder) -> list[str]:
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_commit_that_took_effect_and_was_not_acknowledged_keeps_all_its_files(change):
     builder = built()
-    pointer = Forgetful(builder.table.pointer, builder.table.state)
+    pointer = Forgetful(builder.table._pointer, builder.table._state)
     with pytest.raises(CommitUnknown, match="Nothing was cleaned up"):
-        commit_operations(pointer, builder.table.state, [CHANGES[change](builder)])
+        commit_operations(pointer, builder.table._state, [CHANGES[change](builder)])
     assert builder.second().current_snapshot.snapshot_id != builder.table.current_snapshot.snapshot_id
     assert live_files(builder)
 
@@ -63,8 +63,8 @@ def test_a_commit_that_took_effect_and_was_not_acknowledged_keeps_all_its_files(
 def test_without_the_third_outcome_live_files_would_be_gone(monkeypatch):
     monkeypatch.setattr(CommitUnknown, "cleanup_safe", True)
     builder = built()
-    pointer = Forgetful(builder.table.pointer, builder.table.state)
+    pointer = Forgetful(builder.table._pointer, builder.table._state)
     with pytest.raises(CommitUnknown):
-        commit_operations(pointer, builder.table.state, [CHANGES["append"](builder)])
+        commit_operations(pointer, builder.table._state, [CHANGES["append"](builder)])
     with pytest.raises(Exception, match=r"(?i)not there|not exist|no such|missing|snap-"):
         live_files(builder)

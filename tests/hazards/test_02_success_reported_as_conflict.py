@@ -76,9 +76,9 @@ def commit(server: tuple[str, list[int]], answers: list[tuple[bool, int]], *, re
     codes[:] = [code for _, code in answers]
     properties = {"commit.retry.num-retries": str(retries), "commit.status-check.num-retries": "2"}
     builder = TableBuilder(effects=SimWorld(1).process("w").effects, properties=properties).append((1,))
-    pointer = HttpPointer(builder.table.pointer, url)
+    pointer = HttpPointer(builder.table._pointer, url)
     pointer.applies = [applied for applied, _ in answers]
-    committed = commit_operations(pointer, builder.table.state, [Append(files=[builder.data_file((2,))])])
+    committed = commit_operations(pointer, builder.table._state, [Append(files=[builder.data_file((2,))])])
     builder.table.refresh()
     return builder, pointer, committed
 

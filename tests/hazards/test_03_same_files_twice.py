@@ -32,12 +32,12 @@ def sent_twice(once: AppTransaction | None) -> list[int]:
     """A job that does not know whether its commit went through, and sends the same files again."""
     builder = TableBuilder(effects=SimWorld(1).process("w").effects).append((1,))
     append = Append(files=[builder.data_file((2,))])
-    pointer = StubPointer(builder.table.pointer, "unknown after")
-    before = builder.table.state
+    pointer = StubPointer(builder.table._pointer, "unknown after")
+    before = builder.table._state
     pointer.refresh = lambda: before
     with pytest.raises(CommitUnknown):
         commit_operations(pointer, before, [append], once=once)
-    builder.table.refresh().commit(Append(files=append.files), once=once)
+    builder.table.refresh()._commit(Append(files=append.files), once=once)
     return [row[0] for row in builder.rows()]
 
 

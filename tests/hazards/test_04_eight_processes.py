@@ -32,7 +32,7 @@ def new_table(kind: str, folder: Path) -> Table:
 
 
 def live_paths(table: Table) -> Counter[str]:
-    workspace = Workspace(table.pointer)
+    workspace = Workspace(table._pointer)
     manifests = workspace.manifests(table.current_snapshot, table.metadata)
     return Counter(e.data_file.file_path for m in manifests for e in workspace.live_entries(m, table.metadata))
 
@@ -81,7 +81,7 @@ def race_of_two(folder: Path) -> int:
         file = DataFile(
             file_path=f"{table.location}/{name}", file_format=FileFormat.PARQUET, record_count=1, file_size_in_bytes=1
         )
-        table.commit(Append(files=[file]))
+        table._commit(Append(files=[file]))
     return len(live_paths(lake("filesystem", str(folder)).load_table("db.t")))
 
 

@@ -28,11 +28,11 @@ def compact_beside_a_delete(version: int, *, stale_handle: bool) -> list[int]:
         starting_snapshot_id=builder.table.current_snapshot.snapshot_id,
     )
     file = next(file for file in builder.data() if file.record_count == 2)
-    builder.second().commit(RowDelta(added=[builder.deletes(file, 0)], view=builder.view()))
+    builder.second()._commit(RowDelta(added=[builder.deletes(file, 0)], view=builder.view()))
     if not stale_handle:
         builder.table.refresh()  # the compaction's own table object has seen the delete: its plan has not
     try:
-        builder.table.commit(compaction)
+        builder.table._commit(compaction)
     except ValidationConflict:
         builder.table.refresh()
     return [row[0] for row in builder.rows()]

@@ -35,9 +35,9 @@ def update_beside_a_rewrite(version: int, isolation: IsolationLevel, *, names_fi
     rewrite = RewriteFiles(
         removed=[file], added=[builder.data_file((1, 0, "old"), (2, 0, "old"))], starting_snapshot_id=start
     )
-    builder.second().commit(rewrite)
+    builder.second()._commit(rewrite)
     try:
-        builder.table.commit(update)
+        builder.table._commit(update)
     except ValidationConflict:
         builder.table.refresh()
     return builder.rows()

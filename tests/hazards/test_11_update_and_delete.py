@@ -29,9 +29,9 @@ def delete_beside_an_update(isolation: IsolationLevel, version: int, *, first: s
         "update": RowDelta(added=[builder.deletes(file, 0), builder.data_file((1, 0, "new"))], view=view),
     }
     second = "update" if first == "delete" else "delete"
-    builder.second().commit(changes[first])
+    builder.second()._commit(changes[first])
     try:
-        builder.table.commit(changes[second])
+        builder.table._commit(changes[second])
     except ValidationConflict:
         builder.table.refresh()
         return builder.rows(), False

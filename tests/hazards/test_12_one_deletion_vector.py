@@ -43,7 +43,7 @@ def delete(builder: TableBuilder, p: int, *positions: int) -> RowDelta:
 def test_vectors_replace_each_other():
     builder = built()
     for positions in ((0,), (0, 1), (0, 1, 2)):
-        builder.table.commit(delete(builder, 0, *positions))
+        builder.table._commit(delete(builder, 0, *positions))
         assert len(vectors(builder)) == 1
     assert [row[0] for row in builder.rows()] == [4, 5, 6]
 
@@ -54,8 +54,8 @@ def test_two_vectors_in_the_window_are_no_conflict_for_another_file():
     other = TableBuilder.__new__(TableBuilder)
     other.__dict__ = {**builder.__dict__, "table": builder.second()}
     for positions in ((0,), (0, 1)):
-        other.table.commit(delete(other, 0, *positions))
-    builder.table.commit(mine)
+        other.table._commit(delete(other, 0, *positions))
+    builder.table._commit(mine)
     assert len(vectors(builder)) == 2
     assert [row[0] for row in builder.rows()] == [3, 5, 6]
 
@@ -66,17 +66,17 @@ def test_two_vectors_in_the_window_conflict_for_the_same_file():
     other = TableBuilder.__new__(TableBuilder)
     other.__dict__ = {**builder.__dict__, "table": builder.second()}
     for positions in ((0,), (0, 1)):
-        other.table.commit(delete(other, 0, *positions))
+        other.table._commit(delete(other, 0, *positions))
     with pytest.raises(ValidationConflict, match="same data files"):
-        builder.table.commit(mine)
+        builder.table._commit(mine)
 
 
 def second_vector() -> int:
     """A writer that forgets the old vector; how many are live for its file."""
     builder = built()
-    builder.table.commit(delete(builder, 0, 0))
+    builder.table._commit(delete(builder, 0, 0))
     forgetful = replace(delete(builder, 0, 0, 1), removed_deletes=[])
-    builder.table.commit(forgetful)
+    builder.table._commit(forgetful)
     return len(builder.live(ManifestContent.DELETES))
 
 

@@ -1,4 +1,4 @@
-"""Hazard 14: equality deletes that reach rows of other partitions, of their own age, or whose key is null."""
+"""Hazard 14: equality deletes that reach rows of other partitions, of their own sequence number, or whose key is null."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def misplaced(version: int) -> TableBuilder:
     builder = evolved(version)
     old = next(file for file in builder.data() if file.spec_id == 0)
     deletes = structs.replace(builder.deletes(old, 0), spec_id=builder.table.spec.spec_id, partition=())
-    builder.table.commit(RowDelta(added=[deletes], view=builder.view()))
+    builder.table._commit(RowDelta(added=[deletes], view=builder.view()))
     return builder
 
 

@@ -20,17 +20,17 @@ def two_tables() -> tuple[TableBuilder, TableBuilder]:
     """A table, and another that took over its data file."""
     owner = TableBuilder(effects=SimWorld(1).process("w").effects, format_version=3).append((1,), (2,))
     taker = TableBuilder(in_catalog=owner.catalog, name="db.taker", format_version=3)
-    taker.table.commit(Append(files=owner.data()))
+    taker.table._commit(Append(files=owner.data()))
     return owner, taker
 
 
 def test_a_failed_append_leaves_the_files_it_was_given():
     owner, taker = two_tables()
     more = owner.data_file((3,))
-    pointer = StubPointer(taker.table.pointer, "conflict")
+    pointer = StubPointer(taker.table._pointer, "conflict")
     with pytest.raises(CommitConflict):
-        commit_operations(pointer, taker.table.state, [Append(files=[more])])
-    assert taker.table.pointer.store_for(more.file_path).exists(more.file_path)
+        commit_operations(pointer, taker.table._state, [Append(files=[more])])
+    assert taker.table._pointer.store_for(more.file_path).exists(more.file_path)
 
 
 def failed_update() -> TableBuilder:
@@ -38,9 +38,9 @@ def failed_update() -> TableBuilder:
     owner, taker = two_tables()
     (shared,) = taker.data()
     mine, theirs = (RowDelta(added=[taker.deletes(shared, at)], view=taker.view()) for at in (0, 1))
-    taker.second().commit(theirs)
+    taker.second()._commit(theirs)
     with pytest.raises(ValidationConflict):
-        taker.table.commit(mine)
+        taker.table._commit(mine)
     taker.table.refresh()
     assert [row[0] for row in taker.rows()] == [1]
     return owner

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec import structs
 
-from floeberg.commit import listing, manifests
+from floeberg.commit import manifests, snapshot_writer
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.delete_files import DeleteFiles
@@ -34,10 +34,10 @@ def test_ids_are_assigned_again_on_every_attempt_and_never_stored_in_added_entri
     builder = TableBuilder(format_version=3).append((1,))
     mine = Append(files=[builder.data_file((2,), (3,))])
     builder.second().append(builder.arrow([(7,), (8,), (9,)]))
-    (snapshot,) = builder.table.commit(mine).snapshots
+    (snapshot,) = builder.table._commit(mine).snapshots
     assert (snapshot.first_row_id, snapshot.added_rows) == (4, 2)
     assert row_ids(builder) == [0, 1, 2, 3, 4, 5]
-    workspace = Workspace(builder.table.pointer)
+    workspace = Workspace(builder.table._pointer)
     own = [
         m for m in workspace.manifests(snapshot, builder.table.metadata) if m.added_snapshot_id == snapshot.snapshot_id
     ]
@@ -51,7 +51,7 @@ def stale_transaction() -> list[int]:
     builder = TableBuilder(partition_by=["p"], format_version=3).append((1, 0))
     operations = [Append(files=builder.data_files((2, 0), (3, 1))), DeleteFiles(row_filter=eq("p", 0))]
     builder.second().append(builder.arrow([(7, 2), (8, 2)]))
-    commit_operations(builder.table.pointer, builder.table.state, operations)
+    commit_operations(builder.table._pointer, builder.table._state, operations)
     builder.table.refresh()
     return row_ids(builder)
 
@@ -70,7 +70,7 @@ def test_parts_of_the_attempt_before_would_give_ids_twice(monkeypatch):
 def taken_over() -> list[int]:
     builder = TableBuilder(format_version=3).append((1,), (2,))
     foreign = structs.replace(builder.data_file((7,)), first_row_id=1)
-    builder.table.commit(Append(files=[foreign]))
+    builder.table._commit(Append(files=[foreign]))
     return row_ids(builder)
 
 
@@ -85,22 +85,22 @@ def test_taken_over_they_would_be_there_twice(monkeypatch):
 
 def test_ids_never_wrap_around():
     builder = TableBuilder(format_version=3).append((1,))
-    state = builder.table.state
+    state = builder.table._state
     full = replace(state, metadata=replace(state.metadata, next_row_id=2**63 - 2))
     with pytest.raises(InvalidInput, match="used up"):
-        commit_operations(builder.table.pointer, full, [Append(files=[builder.data_file((1,), (2,), (3,))])])
+        commit_operations(builder.table._pointer, full, [Append(files=[builder.data_file((1,), (2,), (3,))])])
 
 
 def test_a_snapshot_with_ids_from_before_is_refused_by_the_metadata_too(monkeypatch):
     builder = TableBuilder(format_version=3).append((1,), (2,))
-    real = listing.assign_first_row_ids
-    monkeypatch.setattr(listing, "assign_first_row_ids", lambda first, given: real(0, given))
+    real = snapshot_writer.assign_first_row_ids
+    monkeypatch.setattr(snapshot_writer, "assign_first_row_ids", lambda first, given: real(0, given))
 
     def stale(**given):
         return Real(**{**given, "first_row_id": 0})
 
-    Real = listing.Snapshot
-    monkeypatch.setattr(listing, "Snapshot", stale)
+    Real = snapshot_writer.Snapshot
+    monkeypatch.setattr(snapshot_writer, "Snapshot", stale)
     with pytest.raises(CommitConflict, match="row id"):
         builder.append((3,))
 
@@ -124,6 +124,8 @@ def test_ids_are_unique_and_stay_over_updates_rewrites_branches_and_an_upgrade(c
     )
     setting = replace(quiet_setting(catalog, 2), writers=4, kinds=kinds)
     play(setting)
-    monkeypatch.setattr(listing, "assign_first_row_ids", lambda first, given: (tuple(0 for _ in given), first + 99))
+    monkeypatch.setattr(
+        snapshot_writer, "assign_first_row_ids", lambda first, given: (tuple(0 for _ in given), first + 99)
+    )
     with pytest.raises(SimulationFailed, match="row id"):
         play(replace(setting, format_version=3, kinds=("merge_append",)))

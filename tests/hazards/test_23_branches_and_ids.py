@@ -44,7 +44,7 @@ def test_branches_grow_from_their_own_heads():
 
 def test_a_change_of_a_branch_touches_that_branch_alone():
     builder = diverged()
-    builder.table.commit(DeleteFiles(row_filter=eq("p", 0), target=Target(branch="side")))
+    builder.table._commit(DeleteFiles(row_filter=eq("p", 0), target=Target(branch="side")))
     assert (ids(builder), ids(builder, "side")) == ([1, 3, 5], [])
 
 
@@ -80,10 +80,10 @@ def test_an_id_that_another_commit_took_meanwhile_is_drawn_again():
     rival = builder.second()
     append = Append(files=[builder.data_file((2,))])
     source.force_snapshot_id(4242)
-    rival.commit(Append(files=[builder.data_file((3,))]))
+    rival._commit(Append(files=[builder.data_file((3,))]))
     assert rival.current_snapshot.snapshot_id == 4242
     source.force_snapshot_id(4242)
-    (mine,) = builder.table.commit(append).snapshots
+    (mine,) = builder.table._commit(append).snapshots
     assert mine.snapshot_id != 4242
     assert ids(builder) == [1, 2, 3]
 
@@ -121,12 +121,12 @@ def test_without_the_look_the_commit_would_collide(monkeypatch):
 def test_a_snapshot_of_the_same_id_is_not_taken_for_our_own():
     """After a conflict, another's snapshot that drew our id does not count as our success: the list's name differs."""
     builder, source = with_ids()
-    state = builder.table.state
+    state = builder.table._state
     source.force_snapshot_id(77)
     rival = builder.second()
-    rival.commit(Append(files=[builder.data_file((3,))]))
+    rival._commit(Append(files=[builder.data_file((3,))]))
     source.force_snapshot_id(77)
     stale = replace(state, metadata=state.metadata)
     builder.table._state = stale
-    builder.table.commit(Append(files=[builder.data_file((2,))]))
+    builder.table._commit(Append(files=[builder.data_file((2,))]))
     assert ids(builder) == [1, 2, 3]

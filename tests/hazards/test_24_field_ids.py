@@ -11,7 +11,7 @@ from floeberg.errors import MetadataCorrupt
 from floeberg.spec import types as t
 from floeberg.spec.evolution.schema_update import SchemaUpdate
 from floeberg.spec.schemas.name_mapping import create_name_mapping, update_name_mapping
-from floeberg.spec.schemas.projection import refresh_ids
+from floeberg.spec.schemas.projection import assign_fresh_ids
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.schemas.schema_json import schema_from_json
 from floeberg.spec.types import ListType, NestedField, StructType
@@ -41,7 +41,7 @@ def test_a_last_column_id_that_ignores_nested_fields_does_not_lead_to_a_reused_i
 
 def test_replacing_a_table_keeps_the_ids_of_names_and_never_reuses_one():
     replacement = Schema(NestedField(1, "other", t.INT), NestedField(2, "id", t.INT))
-    fresh = refresh_ids(replacement, NESTED, last_column_id=30)
+    fresh = assign_fresh_ids(replacement, base=NESTED, last_column_id=30)
     assert fresh.ids == {"other": 31, "id": 1}
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from floeberg.commit import listing
+from floeberg.commit import snapshot_writer
 from floeberg.spec.changes import table_builder as spec_builder
 from floeberg.spec.snapshots import history as spec_history
 from floeberg.testing.crashes import quiet_setting
@@ -72,7 +72,7 @@ def test_snapshot_and_log_say_the_same_time():
 
 
 def test_believing_the_clock_would_record_a_history_that_runs_backwards(monkeypatch):
-    for module in (listing, spec_builder, spec_history):
+    for module in (snapshot_writer, spec_builder, spec_history):
         monkeypatch.setattr(module, "commit_time_ms", lambda now_ms, previous_ms: now_ms, raising=False)
     builder, _ = jumping()
     assert worst_step(builder) > MINUTE_MS

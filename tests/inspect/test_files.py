@@ -137,7 +137,7 @@ def test_each_manifest_of_history_is_read_once_by_the_all_tables() -> None:
 def test_a_stream_reads_manifests_as_they_are_needed() -> None:
     table = new_table(properties={"commit.manifest-merge.enabled": "false"})
     for number in range(30):
-        table.commit(Append(files=[data_file(table, f"f{number}")]))
+        table._commit(Append(files=[data_file(table, f"f{number}")]))
     stores = CountingStores(table)
     source = Source(table.metadata, stores.store_for)
     stream = entries_batches(source, source.manifests(table.current_snapshot))

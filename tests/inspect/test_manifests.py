@@ -45,7 +45,7 @@ def test_a_v1_snapshot_without_a_list_has_manifests_whose_counts_nobody_recorded
 
 def test_all_manifests_has_a_row_for_each_snapshot_that_refers_to_one() -> None:
     table = new_table()
-    table.commit(Append(files=[data_file(table, "a")]))
+    table._commit(Append(files=[data_file(table, "a")]))
     add_deletes(table, equality_delete(table, "e", "id"))
     rows = table.inspect.all_manifests().to_pylist()
     by_snapshot = {

@@ -39,7 +39,7 @@ def test_partitions_count_the_files_of_each_tuple(name: str) -> None:
 def test_deletes_count_beside_the_data_of_their_partition() -> None:
     table = new_table(partition_by=["data"])
     files = [data_file(table, f"f{n}", partition=("ab"[n % 2],), rows=n + 1) for n in range(3)]
-    table.commit(Append(files=files))
+    table._commit(Append(files=files))
     add_deletes(
         table,
         position_delete(table, "p", files[0], partition=("a",), rows=2),
@@ -60,9 +60,9 @@ def test_the_last_update_is_the_newest_snapshot_that_added_a_live_file() -> None
     table = new_table(partition_by=["data"])
     first = data_file(table, "first", partition=("a",))
     second = data_file(table, "second", partition=("a",))
-    added = table.commit(Append(files=[first])).snapshots[0]
-    table.commit(Append(files=[second]))
-    table.commit(DeleteFiles(removed=[second]))
+    added = table._commit(Append(files=[first])).snapshots[0]
+    table._commit(Append(files=[second]))
+    table._commit(DeleteFiles(removed=[second]))
     row = table.inspect.partitions().to_pylist()[0]
     assert row["last_updated_snapshot_id"] == added.snapshot_id
     assert row["last_updated_at"].timestamp() * 1000 == pytest.approx(added.timestamp_ms)
@@ -70,10 +70,10 @@ def test_the_last_update_is_the_newest_snapshot_that_added_a_live_file() -> None
 
 def test_tuples_of_two_specs_stay_apart_although_they_look_alike() -> None:
     table = new_table(partition_by=["data"])
-    table.commit(Append(files=[data_file(table, "old", partition=("a",))]))
+    table._commit(Append(files=[data_file(table, "old", partition=("a",))]))
     with table.update_spec() as update:
         update.add_field("bucket(4, id)")
-    table.commit(Append(files=[data_file(table, "new", partition=("a", None))]))
+    table._commit(Append(files=[data_file(table, "new", partition=("a", None))]))
     rows = table.inspect.partitions().to_pylist()
     assert [row["partition"] for row in rows] == [{"data": "a", "id_bucket_4": None}] * 2
     assert sorted(row["spec_id"] for row in rows) == [0, 1]
@@ -81,11 +81,11 @@ def test_tuples_of_two_specs_stay_apart_although_they_look_alike() -> None:
 
 def test_a_partition_field_is_named_as_the_newest_spec_names_it_and_old_files_keep_their_values() -> None:
     table = new_table(partition_by=["data"])
-    table.commit(Append(files=[data_file(table, "old", partition=("a",))]))
+    table._commit(Append(files=[data_file(table, "old", partition=("a",))]))
     with table.update_spec() as update:
         update.remove_field("data")
         update.add_field("day", name="on_day")
-    table.commit(Append(files=[data_file(table, "new", partition=(19_000,))]))
+    table._commit(Append(files=[data_file(table, "new", partition=(19_000,))]))
     rows = {row["file_path"][-11:]: row["partition"] for row in table.inspect.files().to_pylist()}
     assert [list(row) for row in rows.values()] == [["data", "on_day"]] * 2
     assert {row["data"] for row in rows.values()} == {"a", None}
@@ -93,7 +93,7 @@ def test_a_partition_field_is_named_as_the_newest_spec_names_it_and_old_files_ke
 
 def test_a_partition_field_whose_source_was_dropped_is_left_out() -> None:
     table = new_table(partition_by=["data", "bucket(4, id)"])
-    table.commit(Append(files=[data_file(table, "old", partition=("a", 2))]))
+    table._commit(Append(files=[data_file(table, "old", partition=("a", 2))]))
     with table.update_spec() as update:
         update.remove_field("data")
     with table.update_schema() as update:
@@ -106,10 +106,10 @@ def test_a_partition_field_whose_source_was_dropped_is_left_out() -> None:
 
 def test_a_v1_field_made_void_keeps_the_type_of_its_values() -> None:
     table = new_table(format_version=1, partition_by=["bucket(4, data)"])
-    table.commit(Append(files=[data_file(table, "old", partition=(3,))]))
+    table._commit(Append(files=[data_file(table, "old", partition=(3,))]))
     with table.update_spec() as update:
         update.remove_field("data_bucket")
-    table.commit(Append(files=[data_file(table, "new", partition=(None,))]))
+    table._commit(Append(files=[data_file(table, "new", partition=(None,))]))
     rows = table.inspect.files().to_pylist()
     assert sorted((row["partition"] for row in rows), key=str) == sorted(
         [{"data_bucket": 3}, {"data_bucket": None}], key=str
@@ -118,7 +118,7 @@ def test_a_v1_field_made_void_keeps_the_type_of_its_values() -> None:
 
 def test_zeros_of_both_signs_are_two_partitions() -> None:
     table = new_table(partition_by=["price"])
-    table.commit(
+    table._commit(
         Append(files=[data_file(table, str(n), partition=(price,)) for n, price in enumerate((0.0, -0.0, 0.0))])
     )
     rows = table.inspect.partitions().to_pylist()

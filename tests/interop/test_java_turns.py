@@ -1,5 +1,5 @@
 """Our Spark engine and the Java runtime change one table in turns, at random; after each step both read what a plain model
-holds, row ids and ages included."""
+holds, row ids and sequence numbers included."""
 
 from __future__ import annotations
 

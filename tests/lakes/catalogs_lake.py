@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,10 @@ class Lake:
     warehouse: str
     reopen: Callable[[], Catalog]
     stores: StoreRegistry
+    server_properties: Mapping[str, str] = field(default_factory=dict)
+    """What the catalog itself puts into every new table."""
+    is_tidy: bool = True
+    """Whether what a refused change wrote is removed again."""
 
     @property
     def can(self) -> CatalogCapabilities:

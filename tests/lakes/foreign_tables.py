@@ -74,7 +74,7 @@ def add_file(
     """Commits a file that another writer wrote."""
     location = join(table.metadata.location, f"data/{name}.{file_format}")
     data = file_bytes(rows, file_format)
-    table.pointer.store_for(location).write(location, data)
+    table._pointer.store_for(location).write(location, data)
     file = DataFile(
         file_path=location,
         file_format=file_format,
@@ -82,7 +82,7 @@ def add_file(
         file_size_in_bytes=len(data),
         spec_id=table.metadata.default_spec_id,
     )
-    table.commit(Append(files=[file]))
+    table._commit(Append(files=[file]))
     return file
 
 

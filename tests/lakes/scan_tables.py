@@ -108,12 +108,12 @@ def deletion_vector(table: Table, name: str, target: DataFile, **more: Any) -> D
 def add_deletes(table: Table, *files: DataFile, removed: Sequence[DataFile] = ()) -> None:
     current = table.current_snapshot
     view = ReadView(starting_snapshot_id=None if current is None else current.snapshot_id)
-    table.commit(RowDelta(added=files, removed_deletes=removed, view=view))
+    table._commit(RowDelta(added=files, removed_deletes=removed, view=view))
 
 
 def plan(table: Table, **options: Any) -> ScanPlan:
     where = {key: options.pop(key) for key in ("snapshot_id", "ref", "as_of_ms") if key in options}
-    options.setdefault("store_for", table.pointer.store_for)
+    options.setdefault("store_for", table._pointer.store_for)
     return plan_files(table.metadata, choose_snapshot(table.metadata, **where), **options)
 
 
@@ -134,7 +134,7 @@ class CountingStores:
     """Counts what a plan asks of the store."""
 
     def __init__(self, table: Table) -> None:
-        self._store_for = table.pointer.store_for
+        self._store_for = table._pointer.store_for
         self.calls: list[tuple[str, str]] = []
 
     def store_for(self, location: str) -> Store:

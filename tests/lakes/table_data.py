@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from floeberg.api.staged import StagedTable
 from floeberg.api.table import Table
 from floeberg.arrow.columns.types import arrow_schema
 from floeberg.arrow.write.data_files import RollingWriter
@@ -17,7 +16,7 @@ from floeberg.effects.system import system_effects
 from floeberg.spec.snapshots.manifest_entry import DataFile
 
 
-def write_rows(table: Table | StagedTable, rows: Sequence[dict[str, Any]]) -> list[DataFile]:
+def write_rows(table: Table, rows: Sequence[dict[str, Any]]) -> list[DataFile]:
     """Data files with these rows; nothing is committed."""
     metadata = table.metadata
     ids = system_effects().ids
@@ -40,4 +39,4 @@ def write_rows(table: Table | StagedTable, rows: Sequence[dict[str, Any]]) -> li
 
 def append_rows(table: Table, rows: Sequence[dict[str, Any]], *, branch: str = "main") -> None:
     """Commits rows to a branch."""
-    table.commit(Append(files=write_rows(table, rows), target=Target(branch=branch)))
+    table._commit(Append(files=write_rows(table, rows), target=Target(branch=branch)))

@@ -23,7 +23,7 @@ from lakes.broken_tables import change_entries, change_files
 def check(name: str, folder: Path | None = None, **options: Any) -> CheckReport:
     table = open_golden(name, folder)
     options.setdefault("snapshot_ids", None)
-    return check_table(table.metadata, table.pointer.store_for, **options)
+    return check_table(table.metadata, table._pointer.store_for, **options)
 
 
 def problems(report: CheckReport) -> set[tuple[Severity, Problem]]:

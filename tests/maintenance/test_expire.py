@@ -30,7 +30,7 @@ def _rows(numbers: range) -> pa.Table:
 
 def _expire(table: Table, expiry: Expiry) -> Expired:
     table.refresh()
-    loaded = LoadedTable(table.pointer, table.state)
+    loaded = LoadedTable(table._pointer, table._state)
     expired = expire_snapshots(loaded.pointer, loaded.state, expiry)
     table.refresh()
     return expired

@@ -53,7 +53,7 @@ class Aged:
         return snapshot.snapshot_id
 
     def expire(self, expiry: Expiry | None = None) -> Expired:
-        loaded = LoadedTable(self.table.pointer, self.table.state)
+        loaded = LoadedTable(self.table._pointer, self.table._state)
         expired = expire_snapshots(loaded.pointer, loaded.state, expiry or Expiry())
         self.table.refresh()
         return expired

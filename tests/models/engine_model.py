@@ -188,7 +188,7 @@ class Model:
     def commit_equality_deletes(self, rows: list[dict[int, Any]], ids: tuple[int, ...]) -> None:
         table, number = self.table, len(self.table.snapshots)
         writer = RollingWriter(
-            table.pointer.store_for(table.location),
+            table._pointer.store_for(table.location),
             table.schema,
             spec=table.spec,
             new_location=lambda path: (
@@ -201,7 +201,7 @@ class Model:
             equality_ids=ids,
         )
         writer.write(arrow_rows(rows, table.schema))
-        table.commit(RowDelta(added=writer.close()))
+        table._commit(RowDelta(added=writer.close()))
 
 
 def _key(value: Any) -> Any:

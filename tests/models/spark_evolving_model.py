@@ -191,8 +191,8 @@ class RowModel:
         tasks = self.rng.sample(tasks, self.rng.randrange(len(tasks) + 1))
         if not tasks:
             return
-        writer = TableWriter(table.metadata, table.pointer.store_for, table.pointer.effects.ids.uuid())
-        reader = table_reader(table.metadata, table.schema, store_for=table.pointer.store_for)
+        writer = TableWriter(table.metadata, table._pointer.store_for, table._pointer.effects.ids.uuid())
+        reader = table_reader(table.metadata, table.schema, store_for=table._pointer.store_for)
         out = writer.data_writer(with_lineage=writer.has_lineage)
         for task in tasks:
             for batch in reader.rows(task, writer.rewritten_schema, residual=TRUE):
@@ -200,7 +200,7 @@ class RowModel:
         assert table.current_snapshot is not None
         removed = [task.data_file for task in tasks]
         added = writer.finish(out)
-        table.commit(
+        table._commit(
             RewriteFiles(removed=removed, added=added, starting_snapshot_id=table.current_snapshot.snapshot_id)
         )
 

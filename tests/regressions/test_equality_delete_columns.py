@@ -32,7 +32,7 @@ def _rows(*rows: tuple[int, int]) -> pa.Table:
 
 def _delete_by_key(table: Table, *rows: tuple[int, int]) -> None:
     writer = RollingWriter(
-        table.pointer.store_for(table.location),
+        table._pointer.store_for(table.location),
         table.schema,
         spec=table.spec,
         new_location=lambda _: f"{table.location}/data/{table.metadata.last_sequence_number}-deletes.parquet",
@@ -40,7 +40,7 @@ def _delete_by_key(table: Table, *rows: tuple[int, int]) -> None:
         equality_ids=[table.schema.field("k").field_id],
     )
     writer.write(_rows(*rows))
-    table.commit(RowDelta(added=writer.close()))
+    table._commit(RowDelta(added=writer.close()))
 
 
 def _found(table: Table) -> list[tuple[int, int]]:
@@ -51,7 +51,7 @@ def test_removing_files_by_another_column_keeps_deletes_of_the_rows_that_stay(la
     table = lake.load_table("db.t")
     _delete_by_key(table, (1, 5))
     assert _found(table) == [(2, 5), (2, 6)]
-    table.commit(DeleteFiles(row_filter=parse_where("x = 5")))
+    table._commit(DeleteFiles(row_filter=parse_where("x = 5")))
     assert _found(table) == [(2, 6)]
 
 

@@ -33,7 +33,7 @@ def rows_of(table: Table, **options: Any) -> list[dict[str, Any]]:
 
 def tolerated(table: Table) -> set[str]:
     """The leniencies that the check reports, all of them as warnings."""
-    report = check_table(table.metadata, table.pointer.store_for)
+    report = check_table(table.metadata, table._pointer.store_for)
     assert report.errors == (), report.errors
     found = [finding for finding in report.findings if finding.problem is Problem.LENIENCY]
     assert all(finding.severity is Severity.WARNING for finding in found)

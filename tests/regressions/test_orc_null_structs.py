@@ -37,6 +37,6 @@ def test_values_stay_in_their_rows(case: str) -> None:
     table.append(pa.Table.from_pylist(rows, schema=table.scan().to_arrow().schema))
     (task,) = table.scan().plan()
     path = task.data_file.file_path
-    stored = orc.ORCFile(io.BytesIO(table.pointer.store_for(path).read(path))).read().to_pylist()
+    stored = orc.ORCFile(io.BytesIO(table._pointer.store_for(path).read(path))).read().to_pylist()
     assert stored == rows
     assert table.scan().to_arrow().to_pylist() == rows

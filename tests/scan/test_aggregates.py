@@ -24,7 +24,7 @@ COUNT, MIN, MAX = AggregateFunction.COUNT, AggregateFunction.MIN, AggregateFunct
 
 def ask(table: Table, *aggregates: Aggregate, **options: Any) -> tuple[object, ...] | None:
     found = aggregate_from_metadata(
-        table.metadata, choose_snapshot(table.metadata), aggregates, store_for=table.pointer.store_for, **options
+        table.metadata, choose_snapshot(table.metadata), aggregates, store_for=table._pointer.store_for, **options
     )
     return None if found is None else found.values
 
@@ -40,7 +40,7 @@ def with_counts(file: DataFile, field_id: int, *, nulls: int = 0, nans: int | No
 
 def test_rows_are_counted_and_extremes_taken_over_all_files() -> None:
     table = new_table()
-    table.commit(Append(files=[data_file(table, "a", id=(3, 9)), data_file(table, "b", id=(5, 12), rows=4)]))
+    table._commit(Append(files=[data_file(table, "a", id=(3, 9)), data_file(table, "b", id=(5, 12), rows=4)]))
     assert ask(table, Aggregate(COUNT), Aggregate(MIN, "id"), Aggregate(MAX, "id"), Aggregate(COUNT, "id")) == (
         14,
         3,
@@ -53,14 +53,14 @@ def test_rows_are_counted_and_extremes_taken_over_all_files() -> None:
 def test_nulls_are_not_counted_and_have_no_part_in_extremes() -> None:
     table = new_table()
     files = [with_counts(data_file(table, "a", id=(3, 9)), 1, nulls=4), with_counts(data_file(table, "n"), 1, nulls=10)]
-    table.commit(Append(files=files))
+    table._commit(Append(files=files))
     assert ask(table, Aggregate(COUNT, "id"), Aggregate(MIN, "id")) == (6, 3)
 
 
 def test_deletion_vectors_are_subtracted_and_other_deletes_make_counts_unknown() -> None:
     table = new_table(format_version=3)
     one = data_file(table, "one", id=(1, 9))
-    table.commit(Append(files=[one]))
+    table._commit(Append(files=[one]))
     add_deletes(table, deletion_vector(table, "dv", one, rows=3))
     assert ask(table, Aggregate(COUNT)) == (7,)
     assert ask(table, Aggregate(MIN, "id")) is None
@@ -69,7 +69,7 @@ def test_deletion_vectors_are_subtracted_and_other_deletes_make_counts_unknown()
     assert ask(table, Aggregate(COUNT)) is None
     older = new_table()
     two = data_file(older, "two", id=(1, 9))
-    older.commit(Append(files=[two]))
+    older._commit(Append(files=[two]))
     add_deletes(older, position_delete(older, "p", two))
     assert ask(older, Aggregate(COUNT)) is None
 
@@ -77,7 +77,7 @@ def test_deletion_vectors_are_subtracted_and_other_deletes_make_counts_unknown()
 def test_a_filter_is_exact_only_where_partitions_prove_it() -> None:
     table = new_table(partition_by=["day"])
     files = [data_file(table, f"d{day}", partition=(day,), id=(day, day + 1), day=(day, day)) for day in (1, 2, 3)]
-    table.commit(Append(files=files))
+    table._commit(Append(files=files))
     assert ask(table, Aggregate(COUNT), where=col("day") >= date(1970, 1, 3)) == (20,)
     assert ask(table, Aggregate(MAX, "id"), where=col("day") == date(1970, 1, 2)) == (2,)
     assert ask(table, Aggregate(COUNT), where=col("id") > 2) is None
@@ -85,7 +85,7 @@ def test_a_filter_is_exact_only_where_partitions_prove_it() -> None:
 
 def test_truncated_or_missing_bounds_give_no_extremes() -> None:
     table = new_table()
-    table.commit(
+    table._commit(
         Append(files=[data_file(table, "a", data=("a", "b"), id=(1, 2)), data_file(table, "b", data=("a", "b"))])
     )
     assert ask(table, Aggregate(MIN, "data")) is None
@@ -97,31 +97,31 @@ def test_truncated_or_missing_bounds_give_no_extremes() -> None:
 def test_nan_is_the_greatest_and_unknown_counts_of_it_prove_nothing() -> None:
     table = new_table()
     known = with_counts(data_file(table, "a", price=(1.5, 2.5)), 3, nans=0)
-    table.commit(Append(files=[known]))
+    table._commit(Append(files=[known]))
     assert ask(table, Aggregate(MIN, "price"), Aggregate(MAX, "price")) == (1.5, 2.5)
-    table.commit(Append(files=[with_counts(data_file(table, "b", price=(0.5, 0.5)), 3, nans=2)]))
+    table._commit(Append(files=[with_counts(data_file(table, "b", price=(0.5, 0.5)), 3, nans=2)]))
     found = ask(table, Aggregate(MIN, "price"), Aggregate(MAX, "price"))
     assert found is not None
     assert found[0] == 0.5
     assert math.isnan(float(str(found[1])))
-    table.commit(Append(files=[data_file(table, "c", price=(0.5, 0.5))]))
+    table._commit(Append(files=[data_file(table, "c", price=(0.5, 0.5))]))
     assert ask(table, Aggregate(MAX, "price")) is None
 
 
 def test_a_zero_of_unknown_sign_and_timestamps_of_orc_files_are_not_exact() -> None:
     table = new_table()
-    table.commit(Append(files=[with_counts(data_file(table, "a", price=(-0.0, 2.5)), 3, nans=0)]))
+    table._commit(Append(files=[with_counts(data_file(table, "a", price=(-0.0, 2.5)), 3, nans=0)]))
     assert ask(table, Aggregate(MIN, "price")) is None
     assert ask(table, Aggregate(MAX, "price")) == (2.5,)
     stamps = new_table(schema="ts timestamp_ntz, amount decimal(9,2), flag boolean")
     file = data_file(stamps, "a", ts=(5, 6), amount=(Decimal("1.50"), Decimal("2.50")), flag=(False, True))
-    stamps.commit(Append(files=[file]))
+    stamps._commit(Append(files=[file]))
     assert ask(stamps, Aggregate(MIN, "ts"), Aggregate(MAX, "amount"), Aggregate(MAX, "flag")) == (
         5,
         Decimal("2.50"),
         True,
     )
-    stamps.commit(Append(files=[structs.replace(file, file_path="memory://w/o.orc", file_format=FileFormat.ORC)]))
+    stamps._commit(Append(files=[structs.replace(file, file_path="memory://w/o.orc", file_format=FileFormat.ORC)]))
     assert ask(stamps, Aggregate(MIN, "ts")) is None
     assert ask(stamps, Aggregate(MAX, "amount")) == (Decimal("2.50"),)
 

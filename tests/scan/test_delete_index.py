@@ -223,7 +223,7 @@ def test_matching_by_joins_equals_the_rules_applied_to_every_pair(seed: int) -> 
 def test_matching_in_small_steps_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     table = new_table()
     files = [data_file(table, f"f{n}", id=(n, n)) for n in range(20)]
-    table.commit(Append(files=files))
+    table._commit(Append(files=files))
     for n in range(0, 20, 3):
         add_deletes(table, equality_delete(table, f"e{n}", "id", id=(n, n + 4)))
     whole = deletes_by_file(plan(table))
@@ -235,19 +235,19 @@ def test_matching_in_small_steps_gives_the_same(monkeypatch: pytest.MonkeyPatch)
 def test_equality_deletes_apply_only_to_older_files_and_position_deletes_also_to_those_of_their_commit() -> None:
     table = new_table()
     first = data_file(table, "first")
-    table.commit(Append(files=[first]))
+    table._commit(Append(files=[first]))
     second = data_file(table, "second")
     add_deletes(table, second, equality_delete(table, "eq", "id"), position_delete(table, "pos", first, second))
-    table.commit(Append(files=[data_file(table, "third")]))
+    table._commit(Append(files=[data_file(table, "third")]))
     assert deletes_by_file(plan(table)) == {"first": ["eq", "pos"], "second": ["pos"], "third": []}
 
 
 def test_equality_deletes_of_an_unpartitioned_spec_apply_to_files_of_every_spec() -> None:
     table = new_table()
-    table.commit(Append(files=[data_file(table, "plain")]))
+    table._commit(Append(files=[data_file(table, "plain")]))
     with table.update_spec() as update:
         update.add_field("day")
-    table.commit(Append(files=[data_file(table, "by_day", partition=(3,))]))
+    table._commit(Append(files=[data_file(table, "by_day", partition=(3,))]))
     everywhere = equality_delete(table, "everywhere", "id", spec_id=0, partition=())
     add_deletes(table, everywhere, equality_delete(table, "of_day_3", "id", partition=(3,)))
     assert deletes_by_file(plan(table)) == {"plain": ["everywhere"], "by_day": ["everywhere", "of_day_3"]}
@@ -256,7 +256,7 @@ def test_equality_deletes_of_an_unpartitioned_spec_apply_to_files_of_every_spec(
 def test_a_deletion_vector_takes_the_place_of_position_deletes_of_its_file() -> None:
     table = new_table(format_version=2)
     one, other = data_file(table, "one"), data_file(table, "other")
-    table.commit(Append(files=[one, other]))
+    table._commit(Append(files=[one, other]))
     add_deletes(table, position_delete(table, "pos", one, other))
     with table.update_properties() as update:
         update.set({"format-version": "3"})
@@ -267,7 +267,7 @@ def test_a_deletion_vector_takes_the_place_of_position_deletes_of_its_file() -> 
 def test_paths_of_another_scheme_are_compared_only_when_not_told_otherwise() -> None:
     table = new_table()
     one = data_file(table, "one")
-    table.commit(Append(files=[one]))
+    table._commit(Append(files=[one]))
     deletes = position_delete(table, "pos")
     path = b"hdfs://elsewhere" + one.file_path.encode()
     deletes = position_delete(table, "pos", lower_bounds={PATH_ID: path}, upper_bounds={PATH_ID: path})

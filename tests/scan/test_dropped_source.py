@@ -23,7 +23,7 @@ def files(dtype: pl.DataType, *values: object) -> FilesOfSpec:
 
 def test_files_of_a_spec_whose_column_was_dropped_are_planned_with_their_deletes() -> None:
     table = new_table(partition_by=["day"])
-    table.commit(
+    table._commit(
         Append(
             files=[data_file(table, "a", partition=(1,), id=(1, 9)), data_file(table, "b", partition=(2,), id=(10, 19))]
         )
@@ -33,7 +33,7 @@ def test_files_of_a_spec_whose_column_was_dropped_are_planned_with_their_deletes
         update.remove_field("day")
     with table.update_schema() as change:
         change.drop_column("day")
-    table.commit(Append(files=[data_file(table, "c", id=(20, 29))]))
+    table._commit(Append(files=[data_file(table, "c", id=(20, 29))]))
     assert deletes_by_file(plan(table)) == {"a": ["e"], "b": [], "c": []}
     assert names(table, plan(table, where=col("id") > 15)) == ["b", "c"]
     assert {task.data_file.partition for task in plan(table)} == {(1,), (2,), ()}

@@ -64,7 +64,7 @@ def live_files(table: Table) -> list[tuple[str, str]]:
     paths = []
     for manifest in manifests_of(table, snapshot):
         if manifest.content is ManifestContent.DATA:
-            data = table.pointer.store_for(manifest.manifest_path).read(manifest.manifest_path)
+            data = table._pointer.store_for(manifest.manifest_path).read(manifest.manifest_path)
             kind = partition_type_of(table.metadata, manifest.partition_spec_id)
             for entry in read_manifest(data, manifest, partition_type=kind):
                 if entry.status is not EntryStatus.DELETED and entry.data_file.record_count:
@@ -75,7 +75,7 @@ def live_files(table: Table) -> list[tuple[str, str]]:
 def manifests_of(table: Table, snapshot: Snapshot) -> Sequence[ManifestFile]:
     path = snapshot.manifest_list
     if path is not None:
-        return read_manifest_list(table.pointer.store_for(path).read(path))
+        return read_manifest_list(table._pointer.store_for(path).read(path))
     return [
         ManifestFile(manifest_path=path, manifest_length=0, partition_spec_id=0) for path in snapshot.manifests or ()
     ]

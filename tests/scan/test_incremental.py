@@ -27,18 +27,18 @@ def appended_table(merge: bool = True) -> tuple[Table, dict[str, int]]:
 
     first = data_file(table, "a", id=(1, 9))
     for name, file in (("a", first), ("b", data_file(table, "b", id=(10, 19)))):
-        table.commit(Append(files=[file], merge=merge))
+        table._commit(Append(files=[file], merge=merge))
         note(name)
-    table.commit(Overwrite(removed=[first], added=[data_file(table, "c")]))
+    table._commit(Overwrite(removed=[first], added=[data_file(table, "c")]))
     note("c")
     add_deletes(table, equality_delete(table, "e", "id"))
-    table.commit(Append(files=[data_file(table, "d", id=(30, 39))], merge=merge))
+    table._commit(Append(files=[data_file(table, "d", id=(30, 39))], merge=merge))
     note("d")
     return table, ids
 
 
 def appended(table: Table, **options: Any) -> list[str]:
-    return names(table, plan_appends(table.metadata, store_for=table.pointer.store_for, **options))
+    return names(table, plan_appends(table.metadata, store_for=table._pointer.store_for, **options))
 
 
 @pytest.mark.parametrize("merge", [True, False])

@@ -24,7 +24,7 @@ from floeberg.expr.residual import Residuals
 from floeberg.files.metric_columns import METRIC_MAPS
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.plan import plan_files
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spec.snapshots.manifest_entry import DataFile
 from lakes.scan_tables import (
     CountingStores,
@@ -79,7 +79,7 @@ def test_a_plan_is_what_the_evaluation_of_each_file_keeps_in_every_version(seed:
             if keeps(inclusive_projection(spec, SCHEMA, bound), file.partition)
             and may_contain_match(bound, without_metrics(file, spec.identity_source_ids))
         }
-        chosen = Chosen(table.metadata.current_snapshot, SCHEMA)
+        chosen = SnapshotChoice(table.metadata.current_snapshot, SCHEMA)
         found = plan_files(table.metadata, chosen, store_for=table.store_for, where=where, cache=cache, threads=1)
         assert {task.data_file.file_path: task.residual for task in found} == expected
         assert found.total_files == found.explanation.data.files == sum(len(files) for _, files in manifests)
@@ -104,7 +104,7 @@ def partitioned_table() -> Table:
             )
             for n in range(3)
         ]
-        table.commit(Append(files=files, merge=False))
+        table._commit(Append(files=files, merge=False))
     return table
 
 
@@ -142,7 +142,7 @@ def test_manifests_whose_frames_have_other_columns_in_the_cache_are_planned_toge
     table = partitioned_table()
     cache = FrameCache()
     plan(table, cache=cache, where=col("id") > 110)
-    table.commit(Append(files=[data_file(table, "d4", partition=(4,), id=(400, 409))], merge=False))
+    table._commit(Append(files=[data_file(table, "d4", partition=(4,), id=(400, 409))], merge=False))
     assert len(plan(table, cache=cache)) == 10
     assert names(table, plan(table, cache=cache, where=col("price") > 1.0)) == names(table, plan(table))
     assert names(table, plan(table, cache=cache, where=col("id") > 309)) == ["d3-1", "d3-2", "d4"]
@@ -165,14 +165,14 @@ def test_a_cache_stays_within_its_bound() -> None:
 
 def test_files_without_metrics_or_partition_statistics_are_never_dropped() -> None:
     table = new_table()
-    table.commit(Append(files=[data_file(table, "bare"), data_file(table, "known", id=(1, 5))]))
+    table._commit(Append(files=[data_file(table, "bare"), data_file(table, "known", id=(1, 5))]))
     assert names(table, plan(table, where=col("id") > 7)) == ["bare"]
     assert names(table, plan(table, where=col("id").is_null())) == ["bare"]
 
 
 def test_empty_files_and_a_filter_that_is_never_true_give_no_task() -> None:
     table = new_table()
-    table.commit(Append(files=[data_file(table, "empty", rows=0), data_file(table, "full")]))
+    table._commit(Append(files=[data_file(table, "empty", rows=0), data_file(table, "full")]))
     assert names(table, plan(table)) == ["full"]
     assert len(plan(table, where=FALSE)) == 0
 
@@ -189,7 +189,7 @@ def test_a_table_without_snapshot_plans_nothing() -> None:
 def test_removed_files_are_not_planned() -> None:
     table = partitioned_table()
     victim = next(task.data_file for task in plan(table) if task.data_file.file_path.endswith("d2-1.parquet"))
-    table.commit(DeleteFiles(removed=[victim]))
+    table._commit(DeleteFiles(removed=[victim]))
     assert "d2-1" not in names(table, plan(table))
     assert plan(table).total_files == 8
 
@@ -236,7 +236,7 @@ def test_metrics_are_in_the_tasks_when_asked_for() -> None:
 
 def test_an_equality_delete_is_left_out_only_when_its_keys_cannot_match_the_filter() -> None:
     table = new_table()
-    table.commit(Append(files=[data_file(table, "f", id=(1, 100), data=("a", "z"))]))
+    table._commit(Append(files=[data_file(table, "f", id=(1, 100), data=("a", "z"))]))
     small = equality_delete(table, "small", "id", id=(1, 4), data=("old", "old"))
     add_deletes(table, small, equality_delete(table, "large", "id", id=(50, 60), data=("old", "old")))
     assert deletes_by_file(plan(table, where=col("id") == 9)) == {"f": []}
@@ -271,9 +271,11 @@ def test_encrypted_snapshots_manifests_and_files_are_refused_before_data_is_read
     assert snapshot is not None
     stores = CountingStores(table)
     with pytest.raises(UnsupportedFeature, match="key-id"):
-        plan_files(table.metadata, Chosen(replace(snapshot, key_id="k1"), table.schema), store_for=stores.store_for)
+        plan_files(
+            table.metadata, SnapshotChoice(replace(snapshot, key_id="k1"), table.schema), store_for=stores.store_for
+        )
     assert not stores.calls
-    table.commit(Append(files=[data_file(table, "locked", partition=(9,), key_metadata=b"secret")]))
+    table._commit(Append(files=[data_file(table, "locked", partition=(9,), key_metadata=b"secret")]))
     with pytest.raises(UnsupportedFeature, match=r"locked\.parquet is encrypted"):
         plan(table)
     assert len(plan(table, where=col("day") == date(1970, 1, 2))) == 3
@@ -282,7 +284,7 @@ def test_encrypted_snapshots_manifests_and_files_are_refused_before_data_is_read
 def test_a_damaged_manifest_is_named() -> None:
     table = partitioned_table()
     path = next(location for _, location in calls_of(table) if not location.rpartition("/")[2].startswith("snap-"))
-    store = table.pointer.store_for(path)
+    store = table._pointer.store_for(path)
     store.replace(path, store.read(path)[:-20])
     with pytest.raises(ManifestCorrupt, match=path):
         plan(table)

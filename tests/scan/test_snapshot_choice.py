@@ -16,7 +16,7 @@ def evolved_table() -> tuple[Table, list[int]]:
     table = new_table()
     ids = []
     for name in ("a", "b"):
-        table.commit(Append(files=[data_file(table, name)]))
+        table._commit(Append(files=[data_file(table, name)]))
         current = table.current_snapshot
         assert current is not None
         ids.append(current.snapshot_id)

@@ -16,7 +16,7 @@ from floeberg.testing.table_builder import TableBuilder
 
 def planner(builder: TableBuilder, **options) -> StreamPlanner:
     table = builder.table.refresh()
-    store_for = table.pointer.store_for
+    store_for = table._pointer.store_for
     return StreamPlanner(
         identifier="lake.db.t", metadata=table.metadata, options=StreamOptions(**options), store_for=store_for
     )
@@ -33,7 +33,7 @@ def read(builder: TableBuilder, start: StreamOffset, **options) -> tuple[StreamO
 
 def expire_to_last(builder: TableBuilder) -> None:
     table = builder.table.refresh()
-    expire_snapshots(table.pointer, table.state, Expiry(older_than_ms=2**62, retain_last=1))
+    expire_snapshots(table._pointer, table._state, Expiry(older_than_ms=2**62, retain_last=1))
 
 
 def test_a_stream_begins_with_all_live_rows_and_goes_on_with_appends():
@@ -79,7 +79,7 @@ def test_compaction_adds_nothing():
     files = builder.data()
     start = builder.table.current_snapshot.snapshot_id
     rewritten = builder.data_file((1,), (2,))
-    builder.table.commit(RewriteFiles(removed=files, added=[rewritten], starting_snapshot_id=start))
+    builder.table._commit(RewriteFiles(removed=files, added=[rewritten], starting_snapshot_id=start))
     end, files = read(builder, offset)
     assert (end.snapshot_id, files) == (builder.table.current_snapshot.snapshot_id, [])
 

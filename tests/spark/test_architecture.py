@@ -19,8 +19,9 @@ from floeberg.api.catalog import catalog
 PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "architecture.md"
 LAYERS = (
     ("errors",), ("effects",), ("spec",), ("expr",), ("sql",), ("storage", "files"), ("scan",), ("arrow",), ("commit",),
-    ("row_changes",), ("catalogs",), ("maintenance", "inspect"), ("spark.host",), ("spark.workers",), ("spark.read",),
-    ("spark.write",), ("spark.query",), ("spark.ddl", "spark.dml", "spark.procedures"), ("spark.entry",), ("api",), ("cli",),
+    ("row_changes",), ("catalogs",), ("maintenance", "inspect", "change_events"), ("spark.host",), ("spark.workers",), ("spark.read",),
+    ("spark.write",), ("spark.query",), ("spark.ddl", "spark.dml", "spark.procedures"), ("spark.streaming",), ("spark.cdc",), ("spark.entry",), ("api",), ("server",),
+    ("cli",),
 )  # fmt: skip
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 PASSED_IN = ("store_for", "swap", "refresh", "__call__")
@@ -132,7 +133,7 @@ def test_an_append_that_loses_a_race_walks_forward(tmp_path: Path) -> None:
     table = lake.create_table("db.t", "id INT")
     other = lake.load_table("db.t")
     one = pa.table({"id": pa.array([1], pa.int32())})
-    swap = type(table.pointer).swap
+    swap = type(table._pointer).swap
     raced: list[bool] = []
 
     def late(pointer: Any, *given: Any, **more: Any) -> Any:
@@ -142,7 +143,7 @@ def test_an_append_that_loses_a_race_walks_forward(tmp_path: Path) -> None:
         return swap(pointer, *given, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(table.pointer), "swap", late)
+        patch.setattr(type(table._pointer), "swap", late)
         trace = traced(lambda: table.append(one))
     assert_walked(trace, "append")
     assert lake.load_table("db.t").scan().count() == 2

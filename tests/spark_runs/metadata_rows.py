@@ -25,7 +25,7 @@ from floeberg.spec.types import (
 def inspected_rows(table: Table, name: str, **chosen: Any) -> list[str]:
     """The rows of `t.inspect.<name>()` in the forms of docs/reference/spark-types.md."""
     found: pa.Table = getattr(table.inspect, name)(**chosen)
-    schema = metadata_table_schema(Source(table.metadata, table.pointer.store_for), name)
+    schema = metadata_table_schema(Source(table.metadata, table._pointer.store_for), name)
     columns = [_inspected(column, field.type) for column, field in zip(found.columns, schema.fields, strict=True)]
     return _sorted(columns)
 

@@ -14,7 +14,7 @@ from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 
 def loaded(table: Table) -> LoadedTable:
     """What the Spark engine takes for a table."""
-    return LoadedTable(table.pointer, table.state)
+    return LoadedTable(table._pointer, table._state)
 
 
 def spark_rows(frame: Any) -> list[str]:

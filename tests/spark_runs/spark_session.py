@@ -22,7 +22,7 @@ CLUSTER = KIND == "cluster"
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
-    "spark.driver.memory": "1g",
+    "spark.driver.memory": os.environ.get("FLOEBERG_SPARK_MEMORY", "1g"),
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.artifact.isolation.enabled": "false",

@@ -6,7 +6,7 @@ import pytest
 
 from floeberg.errors import InvalidInput, MetadataCorrupt
 from floeberg.spec import types as t
-from floeberg.spec.schemas.identifier_fields import check_identifier_fields, identifier_field_names, identifier_problem
+from floeberg.spec.schemas.identifier_fields import check_identifier_fields, identifier_problem
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.schemas.schema_json import schema_from_json, schema_to_json
 from floeberg.spec.types import ListType, MapType, NestedField, StructType
@@ -50,4 +50,4 @@ def test_seed_002_what_may_be_null_or_inexact_or_many_cannot_identify_rows(field
 def test_identifier_fields_have_full_names():
     schema = Schema(*SCHEMA.fields, identifier_field_ids=[1, 20])
     check_identifier_fields(schema)
-    assert identifier_field_names(schema) == {"id", "here.x"}
+    assert [schema.names[field_id] for field_id in schema.identifier_field_ids] == ["id", "here.x"]

@@ -54,8 +54,3 @@ def test_row_lineage_is_added_once():
     once = m.with_row_lineage(schema)
     assert [column.name for column in once] == ["a", "_row_id", "_last_updated_sequence_number"]
     assert m.with_row_lineage(once) == once
-
-
-def test_a_position_delete_file_has_path_and_position_and_perhaps_the_row():
-    assert [column.name for column in m.position_delete_schema()] == ["file_path", "pos"]
-    assert m.position_delete_schema(StructType(())).fields[2].field_id == m.DELETE_FILE_ROW_ID

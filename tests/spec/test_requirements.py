@@ -17,7 +17,17 @@ from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.refs import RefType, SnapshotRef
 from floeberg.spec.types import LONG, NestedField
-from strategies.metadata import NOW_MS, ORDER, SCHEMA, SPEC, UUID, committed, new_table, next_snapshot
+from strategies.metadata import (
+    NOW_MS,
+    ORDER,
+    SCHEMA,
+    SPEC,
+    UUID,
+    committed,
+    new_table,
+    next_snapshot,
+    set_branch_snapshot,
+)
 
 OTHER = "00000000-0000-0000-0000-000000000000"
 PAYLOADS = Path(__file__).parent.parent / "golden/metadata/payloads/java_json_payloads.json"
@@ -29,7 +39,7 @@ def apply(base: TableMetadata, *updates: u.MetadataUpdate) -> TableMetadata:
     return apply_updates(base, updates, now_ms=NOW_MS)
 
 
-ADD = u.set_branch_snapshot(next_snapshot(BASE, 12))
+ADD = set_branch_snapshot(next_snapshot(BASE, 12))
 SCHEMA_CHANGE = (u.AddSchema(EVOLVED), u.SetCurrentSchema())
 SPEC_CHANGE = (u.AddPartitionSpec(SPEC), u.SetDefaultSpec())
 ORDER_CHANGE = (u.AddSortOrder(ORDER), u.SetDefaultSortOrder())
@@ -76,7 +86,7 @@ def test_each_update_requires_what_it_stands_on() -> None:
     uuid = r.AssertTableUuid(UUID)
     main = r.AssertRefSnapshotId("main", 11)
     expected: list[tuple[u.MetadataUpdate, tuple[r.Requirement, ...]]] = [
-        (ADD[0], ()),
+        (ADD[0], (main,)),  # it goes to no branch: what it was validated on is the one at its parent
         (ADD[1], (main,)),
         (u.RemoveSnapshotRef("main"), (main,)),
         (BRANCH[0], (r.AssertRefSnapshotId("audit", None),)),
@@ -89,7 +99,7 @@ def test_each_update_requires_what_it_stands_on() -> None:
         (u.RemovePartitionSpecs((1,)), (r.AssertDefaultSpecId(0), main)),
         (u.SetLocation("x"), ()),
         (u.UpgradeFormatVersion(3), ()),
-        (u.RemoveSnapshots((1,)), ()),
+        (u.RemoveSnapshots((1,)), (main,)),
     ]
     for update, required in expected:
         assert r.requirements_for(BASE, [update]) == (uuid, *required)

@@ -395,18 +395,6 @@ def test_ids_never_reach_the_reserved_range():
         change.add_column("n", t.INT)
 
 
-def test_the_same_changes_are_asked_again_of_another_state_of_the_table():
-    change = update().add_column("n", t.INT).rename_column("data", "text").move_first("n").set_identifier_fields(["id"])
-    newer = update().add_column("m", t.INT).apply()
-    rebased = change.rebase(newer, format_version=3, last_column_id=26)
-    assert rebased.apply().ids["n"] == 27
-    assert names(rebased.apply())[0] == "n"
-    assert rebased.apply().identifier_field_ids == (1,)
-    taken = update().add_column("n", t.INT).apply()
-    with refuses("the name exists already"):
-        change.rebase(taken, format_version=3, last_column_id=26)
-
-
 def test_the_sources_of_a_tables_partition_specs_are_told_to_an_update():
     specs = [
         PartitionSpec(0, (PartitionField((2,), 1000, "data", parse_transform("identity")),)),

@@ -11,8 +11,6 @@ from floeberg.spec import types as t
 from floeberg.spec.schemas.projection import (
     assign_fresh_ids,
     prune_columns,
-    reassign_ids,
-    refresh_ids,
     select,
 )
 from floeberg.spec.schemas.schema import MAX_COLUMN_FIELD_ID, Schema
@@ -105,14 +103,12 @@ def _numbered(*fields: NestedField) -> tuple[NestedField, ...]:
 
 def test_ids_come_from_a_base_schema_by_name():
     other = assign_fresh_ids(SCHEMA, last_column_id=500)
-    assert reassign_ids(other, SCHEMA) == SCHEMA
+    assert assign_fresh_ids(other, base=SCHEMA) == SCHEMA
     wider = Schema(*other.fields, NestedField(900, "extra", t.INT), identifier_field_ids=other.identifier_field_ids)
-    with pytest.raises(InvalidInput, match="'extra' is not in the base"):
-        reassign_ids(wider, SCHEMA)
-    refreshed = refresh_ids(wider, SCHEMA, last_column_id=40)
+    refreshed = assign_fresh_ids(wider, base=SCHEMA, last_column_id=40)
     assert refreshed.fields[:5] == SCHEMA.fields
     assert refreshed.ids["extra"] == 41
-    assert refresh_ids(wider, SCHEMA, last_column_id=0).ids["extra"] == 15
+    assert assign_fresh_ids(wider, base=SCHEMA).ids["extra"] == 15
 
 
 def test_a_schema_with_an_id_twice_and_the_end_of_the_ids_are_refused():

@@ -31,6 +31,7 @@ from floeberg.spec.partitions.transforms import (
 )
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DOUBLE, LONG, STRING, TIMESTAMP, ListType, NestedField
+from models.sort_key import row_key
 
 SCHEMA = Schema(
     NestedField(1, "id", LONG),
@@ -183,7 +184,7 @@ def test_rows_sort_by_direction_null_order_and_the_order_of_floats() -> None:
     rows = [{2: value} for value in (*reversed(FLOATS), None)]
 
     def sorted_by(*terms: str) -> list[object]:
-        return [repr(row[2]) for row in sorted(rows, key=lambda row: order(*terms).row_key(SCHEMA, row))]
+        return [repr(row[2]) for row in sorted(rows, key=lambda row: row_key(order(*terms), SCHEMA, row))]
 
     ascending = [repr(value) for value in FLOATS]
     assert sorted_by("ratio") == ["None", *ascending]
@@ -195,8 +196,8 @@ def test_rows_sort_by_direction_null_order_and_the_order_of_floats() -> None:
 @given(st.lists(st.tuples(st.none() | st.integers(-(10**9), 10**9), st.none() | st.integers(0, 3))))
 def test_rows_in_an_order_are_in_every_order_it_satisfies(values: list[tuple[int | None, int | None]]) -> None:
     mine = order("hour(ts)", "id desc")
-    rows = sorted(({3: ts, 1: i} for ts, i in values), key=lambda row: mine.row_key(SCHEMA, row))
+    rows = sorted(({3: ts, 1: i} for ts, i in values), key=lambda row: row_key(mine, SCHEMA, row))
     for theirs in (order("hour(ts)"), order("day(ts)"), mine):
         assert mine.satisfies(theirs, SCHEMA)
-        keys = [theirs.row_key(SCHEMA, row) for row in rows]
+        keys = [row_key(theirs, SCHEMA, row) for row in rows]
         assert keys == sorted(keys)

@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 
 from floeberg.errors import PathEscape
-from floeberg.storage.guard import Roots, guard_inside
+from floeberg.storage.guard import Roots
 
 
 def test_only_what_lies_strictly_below_a_root_passes():
     roots = ["s3://b/wh/t", "/wh"]
-    assert guard_inside(roots, "s3a://b/wh/t/data/f") == "s3a://b/wh/t/data/f"
-    assert guard_inside(roots, "file:/wh/x") == "file:/wh/x"
+    assert Roots(roots).guard("s3a://b/wh/t/data/f") == "s3a://b/wh/t/data/f"
+    assert Roots(roots).guard("file:/wh/x") == "file:/wh/x"
     for outside in (
         "s3://b/wh/t",
         "s3://b/wh/t2/f",
@@ -20,12 +20,12 @@ def test_only_what_lies_strictly_below_a_root_passes():
         "gs://b/wh/t/f",
     ):
         with pytest.raises(PathEscape, match="outside the roots"):
-            guard_inside(roots, outside)
+            Roots(roots).guard(outside)
 
 
 def test_without_roots_nothing_passes():
     with pytest.raises(PathEscape):
-        guard_inside([], "/x")
+        Roots([]).guard("/x")
 
 
 def test_a_link_inside_a_root_does_not_lead_out_of_it(tmp_path):
@@ -41,5 +41,5 @@ def test_a_link_inside_a_root_does_not_lead_out_of_it(tmp_path):
 def test_a_root_that_is_reached_through_a_link_still_counts(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "alias").symlink_to(tmp_path / "real")
-    assert guard_inside([f"{tmp_path}/alias"], f"{tmp_path}/real/f")
-    assert guard_inside([f"{tmp_path}/real"], f"{tmp_path}/alias/f")
+    assert Roots([f"{tmp_path}/alias"]).guard(f"{tmp_path}/real/f")
+    assert Roots([f"{tmp_path}/real"]).guard(f"{tmp_path}/alias/f")

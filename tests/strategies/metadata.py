@@ -108,10 +108,18 @@ def next_snapshot(
     )
 
 
+def set_branch_snapshot(
+    snapshot: Snapshot, branch: str = "main", *, ref: SnapshotRef | None = None
+) -> tuple[u.MetadataUpdate, ...]:
+    """The updates that add a snapshot and move a branch to it; `ref` is the branch as it is, whose retention stays."""
+    moved = SnapshotRef(snapshot_id=snapshot.snapshot_id) if ref is None else ref.at(snapshot.snapshot_id)
+    return u.AddSnapshot(snapshot), u.SetSnapshotRef(branch, moved)
+
+
 def committed(metadata: TableMetadata, snapshot_id: int, *, now_ms: int = NOW_MS, rows: int = 1) -> TableMetadata:
     """The table after one more append to main at that time."""
     snapshot = next_snapshot(metadata, snapshot_id, timestamp_ms=now_ms, rows=rows)
-    updates = u.set_branch_snapshot(snapshot, ref=metadata.find_ref("main"))
+    updates = set_branch_snapshot(snapshot, ref=metadata.find_ref("main"))
     return apply_updates(metadata, updates, now_ms=now_ms, base_metadata_location=f"v{snapshot_id}.metadata.json")
 
 

@@ -116,7 +116,7 @@ class TpcDs:
         key, condition = BY_KEY[name]
         field = table.schema.field(key)
         writer = RollingWriter(
-            table.pointer.store_for(table.location),
+            table._pointer.store_for(table.location),
             Schema(field),
             spec=unpartitioned,
             new_location=lambda path: f"{table.location}/data/{name}-deletes.parquet",
@@ -125,7 +125,7 @@ class TpcDs:
             equality_ids=(field.field_id,),
         )
         writer.write(self._rows(f"SELECT DISTINCT {key} FROM {name} WHERE {condition}"))
-        table.commit(RowDelta(added=list(writer.close())))
+        table._commit(RowDelta(added=list(writer.close())))
 
 
 def _as_list(source: Any, name: str, condition: str) -> str:

@@ -11,6 +11,8 @@ from floeberg.catalogs.identifiers import Namespace
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten
+from floeberg.maintenance.rewrite.delete_files import DeleteRewriteRequest, RewrittenDeletes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,32 +46,47 @@ def attach(spark: SparkSession, *catalogs: AttachableCatalog, effects: Effects |
     adds catalogs. Raises InvalidInput, also for a name that another catalog has in this session, and UnsupportedFeature for a
     kind of catalog that comes later.
     """
-    session = _spark_module("floeberg.spark.host.session")
+    state = spark_module("floeberg.spark.host.session_state")
     given = {}
     for one in catalogs:
         if not isinstance(one, AttachableCatalog):
             raise InvalidInput(f"attach takes catalogs made by floeberg.catalog(…), not {type(one).__name__}")
-        given[one.name] = session.AttachedCatalog(
+        given[one.name] = state.AttachedCatalog(
             one._backend, one.table_defaults, one.table_overrides, one.default_namespace
         )
-    _spark_module("floeberg.spark.entry.attach").attach(spark, given, effects=effects or system_effects())
+    spark_module("floeberg.spark.entry.attach").attach(spark, given, effects=effects or system_effects())
 
 
 def detach(spark: SparkSession) -> None:
     """Gives a session back to Spark as it was; a session that is not attached stays as it is."""
-    _spark_module("floeberg.spark.entry.attach").detach(spark)
+    spark_module("floeberg.spark.entry.attach").detach(spark)
 
 
 def explain(frame: DataFrame) -> str:
     """What the scans behind a DataFrame read: files planned of files there, and why the others were left out."""
-    found: str = _spark_module("floeberg.spark.query.explain").explain(frame)
+    found: str = spark_module("floeberg.spark.query.explain").explain(frame)
     return found
 
 
 def to_spark(spark: SparkSession, table: LoadedTable, **asked: Any) -> DataFrame:
     """A table's rows as a DataFrame, for `Table.to_spark`."""
-    frame: DataFrame = _spark_module("floeberg.spark.entry.to_spark").to_spark(spark, table, **asked)
+    frame: DataFrame = spark_module("floeberg.spark.entry.to_spark").to_spark(spark, table, **asked)
     return frame
+
+
+def rewrite_on_spark(spark: SparkSession, table: LoadedTable, request: RewriteRequest, **told: Any) -> Rewritten:
+    """Rewrites a table's data files by Spark jobs, for `Table.maintenance`."""
+    done: Rewritten = spark_module("floeberg.spark.procedures.rewrites").rewrite_on_spark(spark, table, request, **told)
+    return done
+
+
+def convert_on_spark(
+    spark: SparkSession, table: LoadedTable, request: DeleteRewriteRequest, **told: Any
+) -> RewrittenDeletes:
+    """Converts a table's equality deletes with a Spark job, for `Table.maintenance`."""
+    module = spark_module("floeberg.spark.procedures.rewrites")
+    done: RewrittenDeletes = module.convert_on_spark(spark, table, request, **told)
+    return done
 
 
 def _check_pyspark() -> None:
@@ -81,7 +98,8 @@ def _check_pyspark() -> None:
         )
 
 
-def _spark_module(name: str) -> Any:
+def spark_module(name: str) -> Any:
+    """A module of the Spark engine. Raises UnsupportedFeature where PySpark is missing or too old."""
     try:
         _check_pyspark()
         return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""What tables of one catalog keep of files that never change, so that the next scan need not read them again."""
+"""Caches of immutable files that the tables of one catalog share, so that the next scan need not read them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogs as users hold them."""
+"""Catalogs, as the public API has them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal, Self
 
 from floeberg.api.caches import Caches
 from floeberg.api.catalog_namespaces import Name
+from floeberg.api.catalog_transaction import CatalogTransaction
 from floeberg.api.catalog_views import CatalogViews
 from floeberg.api.definition import AnySchema, terms, to_schema
 from floeberg.api.staged import StagedTable
@@ -71,7 +72,7 @@ class Catalog(CatalogViews):
         return self._overrides
 
     def close(self) -> None:
-        """Lets go of connections."""
+        """Closes connections."""
         self._backend.close()
 
     def list_tables(self, namespace: str | Sequence[str]) -> list[Identifier]:
@@ -166,8 +167,8 @@ class Catalog(CatalogViews):
         format_version: int | None = None,
         location: str | None = None,
     ) -> StagedTable:
-        """A table to be, for which data is written first and published with it in one commit (CTAS, RTAS). Nothing is in the
-        catalog before that. Raises what `create_table` and `replace_table` raise, as far as it is known now."""
+        """A table that does not exist yet: its rows are written first and published with it in one commit (CTAS, RTAS). The
+        catalog does not show it before. Raises what `create_table` and `replace_table` raise, as far as it is known now."""
         identifier = self.identifier(name)
         if mode not in ("create", "replace", "create-or-replace"):
             raise InvalidInput(f"table {identifier}: mode must be create, replace or create-or-replace, not {mode!r}")
@@ -211,7 +212,7 @@ class Catalog(CatalogViews):
         self._backend.rename_table(self.identifier(name), self.identifier(to))
 
     def drop_table(self, name: Name, *, purge: bool = False, if_exists: bool = False) -> None:
-        """Takes a table out of the catalog; with `purge`, deletes its files too (unless its gc.enabled forbids it). Raises
+        """Removes a table from the catalog; with `purge`, deletes its files too (unless its gc.enabled forbids it). Raises
         TableNotFound unless `if_exists`."""
         identifier = self.identifier(name)
         try:
@@ -222,6 +223,12 @@ class Catalog(CatalogViews):
         except TableNotFound:
             if not if_exists:
                 raise
+
+    def transaction(self) -> CatalogTransaction:
+        """Changes of several tables as one commit, all or nothing: `with cat.transaction() as tx:
+        tx.table("db.a").append(rows); tx.table("db.b").delete("id = 3")`. Raises UnsupportedFeature where it
+        cannot be."""
+        return CatalogTransaction(self._backend, identify=self.identifier, load=self.load_table)
 
     @property
     def _effects(self) -> Effects:

@@ -1,4 +1,4 @@
-"""Scans of what happened between two snapshots: rows that were appended, and rows that came and went."""
+"""Scans of a range of snapshots: appended rows, and changes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class AppendScan(RowStream):
 
 
 class ChangeScan(RowStream):
-    """The rows that came and went after one snapshot up to another, with `_change_type` (INSERT, DELETE),
+    """The rows that were inserted and deleted after one snapshot up to another, with `_change_type` (INSERT, DELETE),
     `_change_ordinal` and `_commit_snapshot_id`, read with the current schema."""
 
     def __init__(

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from floeberg.api.attach import convert_on_spark, rewrite_on_spark
 from floeberg.api.moments import to_milliseconds
+from floeberg.api.scan import Where, to_expression
+from floeberg.catalogs.base import LoadedTable
+from floeberg.catalogs.static import StaticPointer
 from floeberg.commit.pointer import TablePointer, TableState
-from floeberg.errors import UnsupportedFeature
-from floeberg.maintenance.check import check_table
+from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.maintenance.check import Progress, check_table
 from floeberg.maintenance.check_report import CheckReport
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
+from floeberg.maintenance.manifests import RewrittenManifests, rewrite_manifests
+from floeberg.maintenance.orphans import OrphanRequest, Orphans, remove_orphan_files
+from floeberg.maintenance.path_match import prefix_mismatch
+from floeberg.maintenance.rewrite.arrow_engine import ArrowEngine
+from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten, rewrite_data_files
+from floeberg.maintenance.rewrite.delete_files import (
+    DeleteRewriteOptions,
+    DeleteRewriteRequest,
+    RewrittenDeletes,
+    convert_equality_deletes,
+    rewrite_position_deletes,
+)
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class MaintainedTable(Protocol):
@@ -24,8 +45,7 @@ class MaintainedTable(Protocol):
 
 
 class Maintenance:
-    """Each method is one piece of work on the table's current state. What Floeberg cannot do yet raises
-    UnsupportedFeature, which says where it can be done."""
+    """Each method is one piece of work on the table's current state, beside running writers."""
 
     def __init__(self, table: MaintainedTable) -> None:
         self._table = table
@@ -58,28 +78,131 @@ class Maintenance:
             snapshot_ids=snapshot_ids,
             clean_expired_metadata=clean_expired_metadata,
         )
-        expired = expire_snapshots(self._table._pointer, self._table._state, expiry, delete_files=delete_files)
+        expired = expire_snapshots(self._writable(), self._table._state, expiry, delete_files=delete_files)
         self._table._state = expired.state
         return expired
 
-    def compact(self, *_: object, **__: object) -> NoReturn:
-        """Not there yet."""
-        raise _missing("compact", "CALL system.rewrite_data_files of another engine")
+    def compact(
+        self,
+        *,
+        where: Where = None,
+        strategy: str | None = None,
+        sort_order: str | None = None,
+        options: Mapping[str, str] | None = None,
+        branch: str = MAIN_BRANCH,
+        case_sensitive: bool = True,
+        spark: SparkSession | None = None,
+        progress: Progress | None = None,
+    ) -> Rewritten:
+        """Rewrites small data files, and those with many deletes, as files of the target size without deleted rows.
 
-    def rewrite_deletes(self, *_: object, **__: object) -> NoReturn:
-        """Not there yet."""
-        raise _missing("rewrite_deletes", "CALL system.rewrite_position_delete_files of another engine")
+        `strategy` is binpack or sort; `sort_order` is such as `"ts desc, id"` or `"zorder(a, b)"`. `where` chooses files
+        that may hold matching rows. `options` are those of `rewrite_data_files`. With `spark` the rows are written by Spark
+        jobs, otherwise in this process, where sorting holds the rows of a group of files in memory. Writers may go on
+        meanwhile. Raises InvalidInput before any work when something does not fit.
+        """
+        self._table.refresh()
+        pointer, state = self._writable(), self._table._state
+        request = RewriteRequest(
+            where=to_expression(where),
+            strategy=strategy,
+            sort_order=sort_order,
+            options=dict(options or {}),
+            branch=branch,
+            case_sensitive=case_sensitive,
+        )
+        if spark is None:
+            done = rewrite_data_files(pointer, state, ArrowEngine(pointer), request, progress=progress)
+        else:
+            done = rewrite_on_spark(spark, LoadedTable(pointer, state), request, progress=progress)
+        self._table._state = done.state
+        return done
 
-    def rewrite_manifests(self, *_: object, **__: object) -> NoReturn:
-        """Not there yet."""
-        raise _missing("rewrite_manifests", "CALL system.rewrite_manifests of another engine")
+    def rewrite_deletes(
+        self,
+        *,
+        equality: Literal["keep", "convert"] = "keep",
+        where: Where = None,
+        options: Mapping[str, str] | None = None,
+        branch: str = MAIN_BRANCH,
+        case_sensitive: bool = True,
+        spark: SparkSession | None = None,
+        progress: Progress | None = None,
+    ) -> RewrittenDeletes:
+        """Merges small position delete files, makes deletion vectors of them on version 3 tables, and drops deletes that
+        delete nothing. With `equality="convert"`, equality deletes become deletes by position first; with `spark` their rows
+        are found by a Spark job. `options` are those of `rewrite_position_delete_files`. No row changes."""
+        if equality not in ("keep", "convert"):
+            raise InvalidInput(f"equality is keep or convert, not {equality!r:.60}")
+        self._table.refresh()
+        request = DeleteRewriteRequest(
+            where=to_expression(where), options=dict(options or {}), branch=branch, case_sensitive=case_sensitive
+        )
+        pointer = self._writable()
+        DeleteRewriteOptions.of(self._table._state.metadata, request.options)
+        converted: RewrittenDeletes | None = None
+        if equality == "convert":
+            asked = replace(request, options={})
+            loaded = LoadedTable(pointer, self._table._state)
+            if spark is None:
+                converted = convert_equality_deletes(
+                    pointer, loaded.state, ArrowEngine(pointer), asked, progress=progress
+                )
+            else:
+                converted = convert_on_spark(spark, loaded, asked, progress=progress)
+            self._table._state = converted.state
+        merged = rewrite_position_deletes(pointer, self._table._state, request, progress=progress)
+        self._table._state = merged.state
+        return merged if converted is None else converted.and_then(merged)
 
-    def remove_orphans(self, *_: object, **__: object) -> NoReturn:
-        """Not there yet."""
-        raise _missing("remove_orphans", "CALL system.remove_orphan_files of another engine")
+    def rewrite_manifests(
+        self, *, spec_id: int | None = None, sort_by: Sequence[str] | None = None, branch: str = MAIN_BRANCH
+    ) -> RewrittenManifests:
+        """Rewrites the manifests of a partition spec (the current one by default), clustered by partition; `sort_by` names
+        the partition fields to cluster by. Raises InvalidInput."""
+        self._table.refresh()
+        pointer, state = self._writable(), self._table._state
+        done = rewrite_manifests(pointer, state, spec_id=spec_id, sort_by=sort_by, branch=branch)
+        self._table._state = done.state
+        return done
 
+    def remove_orphans(
+        self,
+        *,
+        older_than: datetime | str | int | None = None,
+        location: str | None = None,
+        dry_run: bool = True,
+        force: bool = False,
+        equal_schemes: Mapping[str, str] | None = None,
+        equal_authorities: Mapping[str, str] | None = None,
+        prefix_mismatch_mode: Literal["error", "ignore", "delete"] = "error",
+        progress: Progress | None = None,
+    ) -> Orphans:
+        """Finds files in the table's folder that nothing in the table refers to, and with `dry_run=False` deletes them.
 
-def _missing(name: str, instead: str) -> UnsupportedFeature:
-    return UnsupportedFeature(
-        f"maintenance.{name} is not supported yet; use {instead}, which reads what Floeberg writes"
-    )
+        Only files older than three days (or `older_than`) by the store's clock; less than 24 hours only with `force`, where
+        nobody writes. `location` is a folder of the table to look in. Raises InvalidInput when gc.enabled is false, another
+        table lies in the folder, or a path has a live file's name under another scheme or authority.
+        """
+        self._table.refresh()
+        request = OrphanRequest(
+            older_than_ms=to_milliseconds(older_than),
+            location=location,
+            dry_run=dry_run,
+            force=force,
+            equal_schemes=equal_schemes or {},
+            equal_authorities=equal_authorities or {},
+            prefix_mismatch=prefix_mismatch(prefix_mismatch_mode),
+        )
+        return remove_orphan_files(self._writable(), self._table._state, request, progress=progress)
+
+    def _writable(self) -> TablePointer:
+        """Raises UnsupportedFeature, before any work, for a table that was opened without a catalog."""
+        pointer = self._table._pointer
+        if isinstance(pointer, StaticPointer):
+            raise UnsupportedFeature(
+                f"table {pointer.identifier} was opened without a catalog and can only be read; load it through its catalog, "
+                "or register it in one, to maintain it",
+                table=pointer.identifier,
+            )
+        return pointer

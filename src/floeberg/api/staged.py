@@ -1,19 +1,20 @@
-"""Tables whose data is written before they are there (CTAS, RTAS): one commit publishes both, or nothing."""
+"""Tables whose data is written before they exist (CTAS, RTAS): one commit publishes both, or nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from floeberg.api.caches import Caches
+from floeberg.api.scan import ScanSource
 from floeberg.api.table import Table
+from floeberg.api.writing import Change
 from floeberg.catalogs.base import CatalogBackend, LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.metadata_files import discard, table_roots
 from floeberg.catalogs.new_table import TableDefinition
 from floeberg.catalogs.purge import delete_empty_folders
-from floeberg.catalogs.unpublished import UnpublishedPointer
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TableState
@@ -25,13 +26,13 @@ from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.schema import Schema
 
 _NOTHING_DONE: Final = (AlreadyExists, NotFound, InvalidInput, FormatError)
-"""Errors that a commit raises before it swaps anything, or when another was quicker."""
+"""Errors that a commit raises before it swaps anything, or when another commit came first."""
 
 
 class StagedTable:
-    """A table to be. Write data files for `metadata`, name them with `track`, and `commit` them.
+    """A table that does not exist yet: `append` writes its rows, and `commit` publishes table and rows at once.
 
-    As a context manager it is abandoned when its block ends without a commit: the tracked files are deleted. After an
+    As a context manager it is abandoned when its block ends without a commit: the written files are deleted. After an
     unknown outcome nothing is.
     """
 
@@ -43,10 +44,11 @@ class StagedTable:
         first: tuple[Operation, ...] = (),
         caches: Caches | None = None,
     ) -> None:
-        self._caches = caches
+        self._caches = Caches() if caches is None else caches
         self._pointer = loaded.pointer
         self._base = loaded.state
         self._first = first
+        self._added: list[Operation] = []
         self._files: list[str] = []
         self._ended = False
         self.identifier = identifier
@@ -57,9 +59,7 @@ class StagedTable:
         cls, catalog: CatalogBackend, identifier: Identifier, metadata: TableMetadata, *, caches: Caches | None = None
     ) -> Self:
         """A table that its commit will create."""
-        pointer = UnpublishedPointer(catalog, identifier)
-        state = TableState(pointer.identifier, metadata, None)
-        return cls(LoadedTable(pointer, state), identifier=identifier, caches=caches)
+        return cls(catalog.stage_table(identifier, metadata), identifier=identifier, caches=caches)
 
     @classmethod
     def _of_replaced(
@@ -101,32 +101,45 @@ class StagedTable:
     def properties(self) -> Mapping[str, str]:
         return self.metadata.properties
 
-    def track(self, locations: Iterable[str]) -> None:
-        """Remembers files that were written for this table alone, to delete them if it does not come about. Raises
-        PathEscape for a file outside the table's folders."""
+    def append(self, data: Any, *, snapshot_properties: Mapping[str, str] | None = None) -> None:
+        """Writes rows (a pyarrow Table, RecordBatch or RecordBatchReader, a polars or pandas frame) that `commit`
+        publishes."""
+        self._refuse_ended()
+        source = ScanSource(self._pointer, self.metadata, self._caches)
+        planned = Change(source, starting_snapshot_id=None, snapshot_properties=snapshot_properties).append(data)
+        self._track(planned.writer.written_paths)
+        if planned.operation is not None:
+            self._added.append(planned.operation)
+
+    def _track(self, locations: Iterable[str]) -> None:
+        """Remembers files that were written for this table alone, to delete them when it is abandoned. Raises PathEscape
+        for a file outside the table's folders."""
         roots = table_roots(self.metadata)
         self._files += [roots.guard(location) for location in locations]
 
-    def commit(self, *operations: Operation, engine_summary: Mapping[str, str] | None = None) -> Table:
-        """Publishes the table with what the operations add, in one commit.
+    def commit(self) -> Table:
+        """Publishes the table with its rows, in one commit.
 
         Raises AlreadyExists when the name was taken meanwhile, ValidationConflict and CommitConflict as every commit; the
-        tracked files are deleted then. CommitUnknown when it is not known, and nothing is deleted.
+        written files are deleted then. Raises CommitUnknown when the outcome is not known; nothing is deleted then.
         """
-        if self._ended:
-            raise InvalidInput(f"table {self.name}: this staged table was committed or abandoned already")
+        self._refuse_ended()
         self._ended = True  # from here on only a proof of rejection allows to delete anything
         try:
-            committed = self._commit((*self._first, *operations), engine_summary)
+            committed = self._commit((*self._first, *self._added))
         except FloebergError as error:
             if error.cleanup_safe or isinstance(error, _NOTHING_DONE):
                 self.abandon()
             raise
         return Table(LoadedTable(self._pointer, committed.state), identifier=self.identifier, caches=self._caches)
 
-    def _commit(self, operations: tuple[Operation, ...], engine_summary: Mapping[str, str] | None) -> Committed:
+    def _refuse_ended(self) -> None:
+        if self._ended:
+            raise InvalidInput(f"table {self.name}: this staged table was committed or abandoned already")
+
+    def _commit(self, operations: tuple[Operation, ...]) -> Committed:
         try:
-            committed = commit_operations(self._pointer, self._base, operations, engine_summary=engine_summary)
+            committed = commit_operations(self._pointer, self._base, operations)
             if committed.state.metadata_location is None:  # nothing was added to the new table: it is published empty
                 state = self._pointer.swap(self._base, committed.state.metadata)
                 committed = Committed(state, ())
@@ -137,7 +150,7 @@ class StagedTable:
         return committed
 
     def abandon(self) -> None:
-        """Gives the table up and deletes the tracked files."""
+        """Gives the table up and deletes the written files."""
         self._ended = True
         for location in self._files:
             discard(self._pointer.store_for(location), location)

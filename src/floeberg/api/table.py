@@ -1,4 +1,4 @@
-"""Tables as users hold them."""
+"""Tables, as the public API has them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.commit import Committed, commit_operations, skip_committed
 from floeberg.commit.idempotence import AppTransaction, last_committed
 from floeberg.commit.operation import Operation
-from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.errors import FloebergError
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.sort_orders import SortOrder
@@ -52,16 +51,6 @@ class Table(RowWrites):
     def name(self) -> str:
         """The full name, with the catalog's; the location for a table without a catalog."""
         return self._pointer.identifier
-
-    @property
-    def pointer(self) -> TablePointer:
-        """What commits go through, for engines."""
-        return self._pointer
-
-    @property
-    def state(self) -> TableState:
-        """The state that is read, for engines."""
-        return self._state
 
     @property
     def metadata(self) -> TableMetadata:
@@ -161,8 +150,8 @@ class Table(RowWrites):
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
     ) -> AppendScan:
-        """The rows that appends added after a snapshot (None: ever) up to another (None: now); snapshots that did other
-        things are passed over, and so are later deletes."""
+        """The rows that appends added after a snapshot (None: ever) up to another (None: now); snapshots of other operations
+        are skipped, and later deletes are not applied."""
         return AppendScan(
             self._source,
             from_snapshot_id=from_snapshot_id,
@@ -186,8 +175,8 @@ class Table(RowWrites):
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
     ) -> ChangeScan:
-        """The rows that came and went after a snapshot (None: from the beginning) up to another (None: now), whatever way
-        they were changed. Rows that a rewrite only carried over are left out."""
+        """The rows that were inserted and deleted after a snapshot (None: from the beginning) up to another (None: now), by
+        any operation. Rows that a rewrite only copied are left out."""
         return ChangeScan(
             self._source,
             from_snapshot_id=from_snapshot_id,
@@ -230,12 +219,12 @@ class Table(RowWrites):
         return ScanSource(self._pointer, self.metadata, self._caches)
 
     def refresh(self) -> Table:
-        """Sees what was committed meanwhile. Raises TableNotFound when the table is gone or another took its name."""
+        """Loads the newest state of the table. Raises TableNotFound when the table no longer exists or another has its name."""
         self._state = self._pointer.refresh()
         return self
 
-    def commit(self, *operations: Operation, once: AppTransaction | None = None) -> Committed:
-        """Commits operations (`floeberg.commit`) as one change, for engines and tools; with `once`, unless the branch holds
+    def _commit(self, *operations: Operation, once: AppTransaction | None = None) -> Committed:
+        """Commits operations as one change; with `once`, unless the branch holds
         that version of its app already."""
         committed = commit_operations(self._pointer, self._state, operations, once=once)
         self._state = committed.state
@@ -246,9 +235,9 @@ class Table(RowWrites):
         found = last_committed(self.metadata, app_id, branch=branch)
         return None if found is None else found.version
 
-    def _take(self, operations: list[Operation], once: AppTransaction | None = None) -> Committed:
+    def _apply(self, operations: list[Operation], once: AppTransaction | None = None) -> Committed:
         """Commits what an update block collected."""
-        return self.commit(*operations, once=once)
+        return self._commit(*operations, once=once)
 
     def _change(
         self, make: MakeChange, branch: str, snapshot_properties: Mapping[str, str] | None, txn: Txn | None
@@ -271,7 +260,7 @@ class Table(RowWrites):
             return None
         operations = () if planned.operation is None else (planned.operation,)
         try:
-            committed = self.commit(*operations, once=once)
+            committed = self._commit(*operations, once=once)
         except FloebergError as error:
             planned.failed(error)
             raise

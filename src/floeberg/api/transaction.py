@@ -34,7 +34,7 @@ class TransactionTable(Protocol):
     _state: TableState
     _caches: Caches
 
-    def _take(self, operations: list[Operation], once: AppTransaction | None = None) -> Committed: ...
+    def _apply(self, operations: list[Operation], once: AppTransaction | None = None) -> Committed: ...
 
 
 class Transaction(RowWrites):
@@ -47,7 +47,7 @@ class Transaction(RowWrites):
     def __init__(self, table: TransactionTable, *, once: AppTransaction | None = None) -> None:
         self._table = table
         self._once = once
-        self._state = table._state  # what the changes are planned on, even if the table's object moves on meanwhile
+        self._state = table._state  # the changes are planned on it, even if the table object is refreshed meanwhile
         self._operations: list[Operation] = []
         self._metadata = self._state.metadata
         self._written: list[Planned] = []
@@ -62,28 +62,35 @@ class Transaction(RowWrites):
     ) -> None:
         self._ended = True
         if kind is not None:
-            for planned in self._written:
-                planned.writer.discard()
+            self._discard()
         elif self._operations or self._once is not None:
             self._commit()
 
     def _commit(self) -> None:
         try:
-            committed = self._table._take(self._operations, self._once)
+            committed = self._table._apply(self._operations, self._once)
         except FloebergError as error:
-            for planned in self._written:
-                planned.failed(error)
+            self._failed(error)
             raise
         if committed.skipped is not None:
-            for planned in self._written:
-                planned.writer.discard()
+            self._discard()
+
+    def _discard(self) -> None:
+        """Removes the files that were written: nothing refers to them."""
+        for planned in self._written:
+            planned.writer.discard()
+
+    def _failed(self, error: FloebergError) -> None:
+        """Removes the files that were written, where the error proves that no commit refers to them."""
+        for planned in self._written:
+            planned.failed(error)
 
     @property
     def metadata(self) -> TableMetadata:
         """The table's definition with the changes so far (snapshots come with the commit)."""
         return self._metadata
 
-    def _take(self, operations: list[Operation]) -> None:
+    def _apply(self, operations: list[Operation]) -> None:
         """Keeps what an update block collected."""
         self._check_open()
         self._metadata = preview(self._metadata, operations)
@@ -114,8 +121,8 @@ class Transaction(RowWrites):
         return None
 
     def _committed_head(self, metadata: TableMetadata, branch: str) -> int | None:
-        """The newest snapshot under a branch that is not this transaction's own: what others add to it is theirs. An
-        earlier change may have made the branch, or moved it."""
+        """The newest snapshot of a branch that this transaction did not make: later snapshots of others are concurrent
+        changes. An earlier change of the transaction may have made the branch, or moved it."""
         head = metadata.snapshot_for_ref(branch)
         ancestors = metadata.ancestor_ids(None if head is None else head.snapshot_id)
         return next(

@@ -43,7 +43,7 @@ class Committer(Protocol):
     @property
     def metadata(self) -> TableMetadata: ...
 
-    def _take(self, operations: list[Operation]) -> object: ...
+    def _apply(self, operations: list[Operation]) -> object: ...
 
 
 class _Update:
@@ -61,14 +61,14 @@ class _Update:
         if kind is None:
             operations = self._operations()
             if operations:
-                self._committer._take(operations)
+                self._committer._apply(operations)
 
     def _operations(self) -> list[Operation]:
         raise AssertionError("every update says what it does")
 
 
 class UpdateSchema(_Update):
-    """Evolves the schema. Every refusal comes at once, where the change is asked for."""
+    """Evolves the schema. A change that is not allowed raises at once."""
 
     def __init__(
         self, committer: Committer, *, case_sensitive: bool = True, allow_incompatible_changes: bool = False

@@ -65,7 +65,7 @@ class View:
         return view_query(self._catalog, self._loaded, dialect=dialect)
 
     def refresh(self) -> View:
-        """Sees what was changed meanwhile. Raises ViewNotFound when the view is gone or another took its name."""
+        """Loads the newest state of the view. Raises ViewNotFound when the view no longer exists or another has its name."""
         self._loaded = reload_view(self._catalog, self._loaded)
         return self
 

@@ -1,4 +1,4 @@
-"""What users ask of a table's rows, turned into operations: files are written at once, the commit comes after."""
+"""Changes of a table's rows as operations: files are written at once, the commit comes later."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Change:
 
 
 class _Discarding:
-    """Removes what was written when an error ends the writing: no commit can know of it yet."""
+    """Removes written files when an error ends the writing: no commit refers to them yet."""
 
     def __init__(self, writer: TableWriter) -> None:
         self._writer = writer

@@ -1,10 +1,10 @@
-"""What every catalog can be asked. A catalog knows metadata and one compare-and-swap per table; it knows no rows."""
+"""The interface of every catalog. A catalog knows metadata and one compare-and-swap per table; it knows no rows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from floeberg.catalogs.identifiers import Identifier, Namespace, quote
 from floeberg.commit.pointer import TablePointer, TableState
@@ -25,9 +25,22 @@ class CatalogCapabilities:
     register: bool
     """Whether a table can be taken over by its metadata file, wherever that lies."""
     custom_location: bool
-    """Whether a table may lie elsewhere than where the catalog would put it."""
+    """Whether a table may have a location of its own."""
     any_name: bool
-    """Whether names may be such as no folder can have."""
+    """Whether names may have characters that no folder can have."""
+    several_tables: bool = False
+    """Whether one commit can change several tables, all of them or none."""
+    purge: bool = False
+    """Whether the catalog itself deletes the files of a table that is dropped with `purge`."""
+
+
+CHOSEN_BY_CATALOG: Final = "catalog:/chosen-by-the-catalog"
+"""In place of a new table's location, where only the catalog knows it: creating or staging the table gives the real one."""
+
+
+def is_chosen_by_catalog(location: str) -> bool:
+    """Whether a location stands for one that the catalog will choose."""
+    return location == CHOSEN_BY_CATALOG
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,15 @@ class LoadedTable:
 
     pointer: TablePointer
     state: TableState
+
+
+@dataclass(frozen=True, slots=True)
+class TableSwap:
+    """One table of a commit over several: what it was planned on (None: the table is created) and what it becomes."""
+
+    identifier: Identifier
+    base: TableState | None
+    new: TableMetadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,24 +115,35 @@ class CatalogBackend(Protocol):
     def table_exists(self, identifier: Identifier) -> bool: ...
 
     def default_location(self, identifier: Identifier) -> str:
-        """Where a new table goes when its creator does not say."""
+        """Where a new table goes when its creator does not say; CHOSEN_BY_CATALOG where that is known later."""
         ...
 
     def create_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
         """Publishes a new table. Raises TableAlreadyExists, NamespaceNotFound."""
         ...
 
+    def stage_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
+        """A table to be, as the catalog will have it: data files can be written for it, and the first swap of its pointer
+        publishes it with them, or nothing. Nothing is in the catalog before that."""
+        ...
+
     def load_table(self, identifier: Identifier) -> LoadedTable:
         """Raises TableNotFound."""
+        ...
+
+    def swap_tables(self, swaps: Sequence[TableSwap]) -> list[TableState]:
+        """Makes every `new` its table's metadata if every `base` still is, or changes nothing. Raises CommitConflict when it
+        is proved that nothing became visible, CommitUnknown when that cannot be told, UnsupportedFeature."""
         ...
 
     def register_table(self, identifier: Identifier, metadata_location: str) -> LoadedTable:
         """Takes over a table whose metadata file is there. Raises TableAlreadyExists."""
         ...
 
-    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
-        """Takes a table out of the catalog and leaves its data files, also when its metadata cannot be read. Given
-        `only_if` (for a purge), only if that still is its state. Raises TableNotFound, CommitConflict."""
+    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None, purge: bool = False) -> None:
+        """Removes a table from the catalog and leaves its data files, even if its metadata cannot be read. Given `only_if`
+        (for a purge), only if that is still its state; with `purge`, a catalog that says so in its capabilities deletes the
+        files. Raises TableNotFound, CommitConflict."""
         ...
 
     def rename_table(self, source: Identifier, target: Identifier) -> None:

@@ -21,8 +21,9 @@ from floeberg.storage.secret import Secret
 FILESYSTEM: Final = "filesystem"
 SQL: Final = "sql"
 MEMORY: Final = "memory"
+REST: Final = "rest"
 ALIASES: Final = {"hadoop": FILESYSTEM, "jdbc": SQL, "in-memory": MEMORY}
-LATER: Final = ("rest", "hive", "glue", "nessie", "dynamodb", "snowflake", "bigquery", "ecs")
+LATER: Final = ("hive", "glue", "nessie", "dynamodb", "snowflake", "bigquery", "ecs")
 SQL_PREFIX: Final = "jdbc."
 UNIQUE_LOCATION: Final = "unique-table-location"
 STORE_WORDS: Final = (*OPTIONS, "client")
@@ -48,6 +49,8 @@ def open_catalog(
     """
     kind = _kind(name, type)
     given = {key: value for key, value in (options or {}).items() if not IGNORED.fullmatch(key)}
+    if kind == REST:
+        return _rest_catalog(name, uri=uri, warehouse=warehouse, options=given, effects=effects, stores=stores)
     jdbc = {key: given.pop(key) for key in list(given) if key.startswith(SQL_PREFIX)}
     unique = str(given.pop(UNIQUE_LOCATION, "false")).lower() == "true"
     _check(name, kind, uri=uri, jdbc=jdbc, given=given)
@@ -69,13 +72,13 @@ def _kind(name: str, type: str) -> str:
     kind = ALIASES.get(type.lower(), type.lower())
     if kind in LATER:
         raise UnsupportedFeature(
-            f"catalog {name}: a {type} catalog is not supported yet, it comes later; filesystem, sql and memory catalogs are "
-            "there",
+            f"catalog {name}: a {type} catalog is not supported yet, it comes later; filesystem, sql, rest and memory "
+            "catalogs are there",
             catalog=name,
         )
-    if kind not in (FILESYSTEM, SQL, MEMORY):
+    if kind not in (FILESYSTEM, SQL, MEMORY, REST):
         raise InvalidInput(
-            f"catalog {name}: unknown type {type!r}; one of filesystem (hadoop), sql (jdbc), memory (in-memory)"
+            f"catalog {name}: unknown type {type!r}; one of filesystem (hadoop), sql (jdbc), rest, memory (in-memory)"
         )
     return kind
 
@@ -108,3 +111,22 @@ def _sql_rows(name: str, uri: str | Secret | None, jdbc: Mapping[str, str | Secr
         ) from error
     rows: PointerRows = sql.SqlRows.connect(name, uri=uri, options=jdbc)
     return rows
+
+
+def _rest_catalog(
+    name: str,
+    *,
+    uri: str | Secret | None,
+    warehouse: str | None,
+    options: Mapping[str, str | Secret],
+    effects: Effects,
+    stores: Stores | None,
+) -> CatalogBackend:
+    try:
+        rest = importlib.import_module("floeberg.catalogs.rest.catalog")
+    except ModuleNotFoundError as error:
+        raise UnsupportedFeature(f"catalog {name}: REST catalogs need httpx: pip install 'floeberg[rest]'") from error
+    backend: CatalogBackend = rest.open_rest_catalog(
+        name, uri=uri, warehouse=warehouse, options=options, effects=effects, stores=stores
+    )
+    return backend

@@ -6,14 +6,15 @@ and then renames over.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, shown_name, unsupported
+from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, TableSwap, shown_name, unsupported
 from floeberg.catalogs.filesystem_namespaces import NAMESPACE_MARKER, NamespaceFolders, is_table
 from floeberg.catalogs.filesystem_pointer import FilesystemPointer
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.metadata_files import is_other_table
+from floeberg.catalogs.unpublished import staged_table
 from floeberg.catalogs.versions import HINT, HINT_CHECKSUM, Version, find_head, listed_versions
 from floeberg.commit.pointer import TableState
 from floeberg.effects.protocols import Effects
@@ -196,16 +197,24 @@ class FilesystemCatalog:
             ) from conflict
         return LoadedTable(pointer, state)
 
+    def stage_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
+        return staged_table(self, identifier, metadata)
+
     def load_table(self, identifier: Identifier) -> LoadedTable:
         pointer = self._pointer(identifier)
         return LoadedTable(pointer, pointer.refresh())
+
+    def swap_tables(self, swaps: Sequence[TableSwap]) -> list[TableState]:
+        raise unsupported(
+            self._name, KIND, "commit several tables at once", "commit one at a time, or use a SQL catalog"
+        )
 
     def register_table(self, identifier: Identifier, metadata_location: str) -> LoadedTable:
         raise unsupported(
             self._name, KIND, "register a table that lies elsewhere", "open it with open_table, or use a SQL catalog"
         )
 
-    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
+    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None, purge: bool = False) -> None:
         """Removes the published versions, oldest first, so that a crash on the way leaves the newest state or none; the data
         files stay, and with them, unless the table is being purged, a copy of the last metadata, which no reader takes
         for a version: `open_table` and other catalogs' `register_table` can bring the table back."""
@@ -219,7 +228,7 @@ class FilesystemCatalog:
             self._check_unchanged(identifier, only_if)
         else:
             self._keep_copy(folder, head)
-        self._folders.mark(self._path(identifier.namespace)[-1])  # it stays when its last table goes
+        self._folders.mark(self._path(identifier.namespace)[-1])  # it stays when its last table is dropped
         while versions := listed_versions(self._store, folder):
             for version in versions:
                 self._store.delete(join(folder, version.file_name))
@@ -238,7 +247,7 @@ class FilesystemCatalog:
         try:
             content = self._store.read(join(folder, head.file_name))
         except FileNotFound:
-            return  # another drop was quicker
+            return  # another drop came first
         if content[:2] != GZIP_MAGIC:
             content = encode_metadata_file(content, "gzip")
         self._store.write(join(folder, f"dropped-{self._effects.ids.uuid()}.metadata.json.gz"), content)

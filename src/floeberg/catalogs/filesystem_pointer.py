@@ -88,7 +88,7 @@ class FilesystemPointer:
             try:
                 content = self._store.read(location)
             except FileNotFound:
-                continue  # a cleaner or a drop was quicker; look again
+                continue  # a clean-up or a drop came first; look again
             metadata = decode_metadata(content, location)
             if self._known is not None:
                 check_same_table(self.identifier, self._known, metadata)
@@ -146,7 +146,7 @@ class FilesystemPointer:
         return TableState(self.identifier, new, location)
 
     def _settle(self, location: str, content: bytes, failed: StorageError) -> None:
-        """After an error that does not say whether the file was written: what is there decides."""
+        """After an error that leaves open whether the file was written: the file that is there decides."""
         try:
             found: bytes | None = self._store.read(location)
         except FileNotFound:
@@ -162,8 +162,8 @@ class FilesystemPointer:
             ) from failed
 
     def _check_in_line(self, attempt: _Attempt) -> None:
-        """Raises CommitConflict when the version that was created is neither the head nor an ancestor of it, CommitUnknown
-        when that cannot be seen."""
+        """Raises CommitConflict when the created version is neither the head nor an ancestor of it, CommitUnknown when that
+        cannot be determined."""
         try:
             is_in_line = self._is_in_line(attempt)
             if not is_in_line and self._holds(attempt.location, attempt.content):
@@ -190,12 +190,12 @@ class FilesystemPointer:
             return intact if follows is None else follows
         if head is not None and not intact:
             raise self._unknown(f"{attempt.location} was written, and is gone while it was looked for")
-        # With the base in place after the create it counted, whoever has taken it and more away since.
+        # The base was there after the create, so the version was valid, even if it was cleaned up since.
         return intact and (head is None or head.number < attempt.version.number)
 
     def _is_unchanged(self, base: TableState) -> bool:
-        """Whether the version that was built on is still there, and still itself: a table that was dropped and created
-        anew may have a version of the same number."""
+        """Whether the base version still exists unchanged: a table that was dropped and created again may have a version of
+        the same number."""
         location = base.metadata_location
         assert location is not None
         try:
@@ -209,7 +209,7 @@ class FilesystemPointer:
         return not is_other_table(base.metadata, found) and found.last_updated_ms == base.metadata.last_updated_ms
 
     def _is_followed(self, attempt: _Attempt) -> bool | None:
-        """Whether the next version was built on this one; None when it is gone."""
+        """Whether the next version was built on this one; None when it no longer exists."""
         following = published(self._store, self._folder, attempt.version.number + 1)
         if following is None:
             return None
@@ -242,9 +242,9 @@ class FilesystemPointer:
             self._digests.popitem(last=False)
 
     def _delete_old_versions(self, version: Version, new: TableMetadata) -> None:
-        """Removes the versions before those that the log names, where the table asks for it. All that are there, oldest
-        first: writers that each removed only what they dropped could remove a version before an older one, and whoever
-        was led to that one by an old hint would find the name after it free. Failing to is no failure of the commit."""
+        """Removes the versions before those that the metadata log names, if the table asks for it. All of them, oldest first:
+        writers that each removed only their own could remove a version before an older one, and a reader that an old hint
+        leads to the older one would find the next name free. A failure here does not fail the commit."""
         if new.properties.get(DELETE_AFTER_COMMIT, "false").lower() != "true":
             return
         logged = [version_of(entry.metadata_file) for entry in new.metadata_log]
@@ -274,7 +274,7 @@ class FilesystemPointer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Attempt:
-    """A version that was created, before it is known whether it counts."""
+    """A created version whose commit is not confirmed yet."""
 
     version: Version
     location: str

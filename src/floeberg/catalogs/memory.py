@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from floeberg.catalogs.identifiers import Identifier, Namespace
-from floeberg.catalogs.pointer_rows import TABLE
+from floeberg.catalogs.pointer_rows import TABLE, PointerSwap
 from floeberg.errors import TableAlreadyExists, TableNotFound, ViewAlreadyExists, ViewNotFound
 
 
@@ -48,6 +48,15 @@ class MemoryRows:
             if self._pointers.get(identifier) != (kind, expected):
                 return False
             self._pointers[identifier] = (kind, location)
+            return True
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        with self._lock:
+            for one in swaps:
+                expected = None if one.expected is None else (TABLE, one.expected)
+                if self._pointers.get(one.identifier) != expected:
+                    return False
+            self._pointers |= {one.identifier: (TABLE, one.location) for one in swaps}
             return True
 
     def delete(self, identifier: Identifier, kind: str, *, expected: str | None = None) -> bool:

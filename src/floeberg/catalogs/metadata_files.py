@@ -52,7 +52,7 @@ def metadata_suffix(metadata: TableMetadata) -> str:
 
 
 def metadata_folder(metadata: TableMetadata) -> str:
-    """Where a table's metadata files go."""
+    """The folder of a table's metadata files."""
     folder = metadata.properties.get(METADATA_PATH) or f"{metadata.location.rstrip('/')}/metadata"
     return folder.rstrip("/")
 
@@ -80,7 +80,7 @@ def delete_dropped_metadata(stores: Stores, base: TableMetadata | None, new: Tab
 
 
 def discard(store: Store, location: str) -> None:
-    """Deletes a file that was written for nothing. Failing to hides no other error; orphan removal finds it."""
+    """Deletes a file that is not needed. A failure hides no other error; orphan removal finds the file."""
     try:
         store.delete(location)
     except StorageError:
@@ -88,8 +88,8 @@ def discard(store: Store, location: str) -> None:
 
 
 def check_same_table(identifier: str, base: TableMetadata, found: TableMetadata) -> TableMetadata:
-    """The metadata found by a refresh, if they are of the table that was loaded. Raises TableNotFound when another table
-    has taken its name: a table's uuid never changes."""
+    """The refreshed metadata, if they are of the loaded table. Raises TableNotFound when another table has its name now: a
+    table's uuid never changes."""
     if is_other_table(base, found):
         raise TableNotFound(
             f"table {identifier}: the table of this name is another one now (uuid {found.table_uuid}, was {base.table_uuid}); "

@@ -1,4 +1,4 @@
-"""What a new table shall be, or an old one become: schema, partitioning, order, properties."""
+"""The definition of a new or replaced table: schema, partitioning, order, properties."""
 
 from __future__ import annotations
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote as percent_encode
 
-from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, shown_name, unsupported
+from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, TableSwap, shown_name, unsupported
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.metadata_files import read_metadata
 from floeberg.catalogs.pointed_views import PointedViews
 from floeberg.catalogs.pointer_rows import TABLE, VIEW, PointerRows
 from floeberg.catalogs.row_pointer import RowPointer
+from floeberg.catalogs.row_pointers import swap_together
+from floeberg.catalogs.unpublished import staged_table
 from floeberg.commit.pointer import TableState
 from floeberg.effects.protocols import Effects
 from floeberg.errors import (
@@ -34,7 +36,7 @@ from floeberg.storage.location import check_segment, join, parse_from_user
 from floeberg.storage.registry import Stores
 
 RESERVED_NAMESPACE_PROPERTY: Final = "exists"
-"""What the Java and PyIceberg catalogs store to make a namespace be there."""
+"""The property that the Java and PyIceberg catalogs store to create a namespace."""
 _MAX_ENCODED: Final = 180
 
 
@@ -79,6 +81,7 @@ class PointedCatalog:
             register=True,
             custom_location=True,
             any_name=True,
+            several_tables=True,
         )
 
     @property
@@ -192,11 +195,21 @@ class PointedCatalog:
             raise TableAlreadyExists(f"{self._shown(identifier)} was created by someone else meanwhile")
         return LoadedTable(pointer, TableState(pointer.identifier, metadata, metadata_location))
 
+    def swap_tables(self, swaps: Sequence[TableSwap]) -> list[TableState]:
+        for one in swaps:
+            if one.base is None:
+                self._check_new(one.identifier)
+        parts = [(self._pointer(one.identifier), one.base, one.new) for one in swaps]
+        return swap_together(self.rows, self._stores, parts)
+
+    def stage_table(self, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
+        return staged_table(self, identifier, metadata)
+
     def load_table(self, identifier: Identifier) -> LoadedTable:
         pointer = self._pointer(identifier)
         return LoadedTable(pointer, pointer.refresh())
 
-    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None) -> None:
+    def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None, purge: bool = False) -> None:
         expected = None if only_if is None else only_if.metadata_location
         try:
             dropped = self.rows.delete(identifier, TABLE, expected=expected)

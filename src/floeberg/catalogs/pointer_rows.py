@@ -1,14 +1,24 @@
-"""Rows of (name → metadata file): what a catalog of pointers keeps, wherever it keeps it."""
+"""Rows of (name → metadata file), wherever a catalog stores them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from floeberg.catalogs.identifiers import Identifier, Namespace
 
 TABLE: Final = "TABLE"
 VIEW: Final = "VIEW"
+
+
+@dataclass(frozen=True, slots=True)
+class PointerSwap:
+    """A table's pointer in a change of several: what it is (None: it is not there yet) and what it becomes."""
+
+    identifier: Identifier
+    expected: str | None
+    location: str
 
 
 class PointerRows(Protocol):
@@ -34,6 +44,10 @@ class PointerRows(Protocol):
 
     def swap(self, identifier: Identifier, kind: str, *, expected: str, location: str) -> bool:
         """False when the pointer is not the expected one (any more)."""
+        ...
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """All of them at once; False, and nothing is changed, when one pointer is not the expected one (any more)."""
         ...
 
     def delete(self, identifier: Identifier, kind: str, *, expected: str | None = None) -> bool:

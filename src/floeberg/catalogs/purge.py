@@ -18,7 +18,8 @@ _MAX_TRIES: Final = 5
 
 
 def purge_table(catalog: CatalogBackend, identifier: Identifier) -> int:
-    """Drops a table and deletes every file that it refers to and that lies inside its folders; how many were deleted.
+    """Drops a table and deletes every file that it refers to and that lies inside its folders; how many were deleted. A
+    catalog that purges does it in its own way and time.
 
     Files outside (shared, imported) are left alone. The list is made before the drop and the deletion comes after it, and
     the drop takes place only if the table still is what was listed: a crash in between leaves orphans, never a table
@@ -28,6 +29,10 @@ def purge_table(catalog: CatalogBackend, identifier: Identifier) -> int:
     while True:
         tries += 1
         table = catalog.load_table(identifier)
+        if catalog.capabilities.purge:
+            _check_allowed(table)
+            catalog.drop_table(identifier, purge=True)
+            return 0
         doomed = _files_to_delete(table)
         try:
             catalog.drop_table(identifier, only_if=table.state)
@@ -39,7 +44,7 @@ def purge_table(catalog: CatalogBackend, identifier: Identifier) -> int:
         return len(doomed)
 
 
-def _files_to_delete(table: LoadedTable) -> list[str]:
+def _check_allowed(table: LoadedTable) -> None:
     metadata = table.state.metadata
     name = table.state.identifier
     if metadata.properties.get(GC_ENABLED, "true").lower() == "false":
@@ -48,6 +53,12 @@ def _files_to_delete(table: LoadedTable) -> list[str]:
         )
     if parse(metadata.location).path == "/":
         raise PathEscape(f"table {name}: its location is a whole store, {metadata.location}; drop it without purge")
+
+
+def _files_to_delete(table: LoadedTable) -> list[str]:
+    _check_allowed(table)
+    metadata = table.state.metadata
+    name = table.state.identifier
     roots = table_roots(metadata)
     try:
         return sorted({location for location in _referenced(table) if roots.contains(location)})
@@ -75,7 +86,7 @@ def _delete(table: LoadedTable, doomed: list[str]) -> None:
 
 
 def delete_empty_folders(store: Store, root: str, deleted: Iterable[str]) -> None:
-    """Where a store has folders of their own, they go with their last file."""
+    """Deletes folders without files, in stores that have folders."""
     root = root.rstrip("/")
     folders = {root, f"{root}/data", f"{root}/metadata"}
     for location in deleted:

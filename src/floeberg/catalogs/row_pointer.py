@@ -48,7 +48,7 @@ class RowPointer:
     ) -> None:
         self.identifier = shown
         self.effects = effects
-        self._key = identifier
+        self.key = identifier
         self._rows = rows
         self._stores = stores
         self._known: TableMetadata | None = None
@@ -63,7 +63,7 @@ class RowPointer:
     def refresh(self) -> TableState:
         before: str | None = None
         for _ in range(_MAX_READS):
-            location = self._rows.get(self._key, TABLE)
+            location = self._rows.get(self.key, TABLE)
             if location is None:
                 raise TableNotFound(f"table {self.identifier} does not exist", table=self.identifier)
             try:
@@ -76,7 +76,7 @@ class RowPointer:
                         table=self.identifier,
                         location=location,
                     ) from missing
-                before = location  # perhaps cleaned up after a newer commit: look again
+                before = location  # perhaps removed after a newer commit: look again
                 continue
             if self._known is not None:
                 check_same_table(self.identifier, self._known, metadata)
@@ -89,9 +89,9 @@ class RowPointer:
 
     def create(self, new: TableMetadata) -> TableState:
         """Publishes a new table. Raises TableAlreadyExists, CommitUnknown."""
-        location = self._write_file(new, base_location=None)
+        location = self.write_file(new, base_location=None)
         try:
-            inserted = self._rows.insert(self._key, TABLE, location)
+            inserted = self._rows.insert(self.key, TABLE, location)
         except Unavailable as failed:
             inserted = self._settle(new, None, location, failed)
         except FloebergError:
@@ -109,9 +109,9 @@ class RowPointer:
         expected = base.metadata_location
         if expected is None:
             raise InvalidInput(f"table {self.identifier}: the state to build on was never published")
-        location = self._write_file(new, base_location=expected)
+        location = self.write_file(new, base_location=expected)
         try:
-            swapped = self._rows.swap(self._key, TABLE, expected=expected, location=location)
+            swapped = self._rows.swap(self.key, TABLE, expected=expected, location=location)
         except WriteRefused:
             discard(self.store_for(location), location)
             raise
@@ -130,16 +130,11 @@ class RowPointer:
         return TableState(self.identifier, new, location)
 
     def _settle(self, new: TableMetadata, expected: str | None, location: str, failed: Unavailable) -> bool:
-        """After an error that does not say whether the row was put: what it points at decides. The expected pointer still
-        being there proves nothing, because the change may yet arrive. Raises CommitUnknown."""
+        """After an error that does not say whether the row was put: what it points at decides. Raises CommitUnknown."""
         try:
-            found = self._rows.get(self._key, TABLE)
-            if found == location:
-                return True
-            if found is not None and found != expected:
-                decided = self._is_behind(found, new, expected=expected, location=location)
-                if decided is not None:
-                    return decided
+            decided = self.became_current(new, expected=expected, location=location)
+            if decided is not None:
+                return decided
         except FloebergError as error:
             failed.add_note(f"reading the pointer failed too: {error}")
         raise CommitUnknown(
@@ -147,8 +142,18 @@ class RowPointer:
             table=self.identifier,
         ) from failed
 
+    def became_current(self, new: TableMetadata, *, expected: str | None, location: str) -> bool | None:
+        """Whether a metadata file became the table's; None when that cannot be told. The expected pointer still being there
+        proves nothing, because the change may yet arrive."""
+        found = self._rows.get(self.key, TABLE)
+        if found == location:
+            return True
+        if found is None or found == expected:
+            return None
+        return self._is_behind(found, new, expected=expected, location=location)
+
     def _is_behind(self, found: str, new: TableMetadata, *, expected: str | None, location: str) -> bool | None:
-        """Whether the table that is there was built on our file; None when its log does not reach that far back."""
+        """Whether the current table was built on our file; None when its log does not reach that far back."""
         metadata = read_metadata(self.store_for(found), found)
         if expected is None:
             return not is_other_table(new, metadata)
@@ -157,15 +162,23 @@ class RowPointer:
             return True
         return False if expected in files else None
 
-    def _write_file(self, metadata: TableMetadata, *, base_location: str | None) -> str:
-        """Writes a metadata file under a name of its own. What was written half is removed."""
+    def write_file(self, metadata: TableMetadata, *, base_location: str | None) -> str:
+        """Writes a metadata file under a unique name. A half-written file is removed. Raises WriteRefused: no row points at the
+        file yet, so whatever the store said, nothing became visible."""
         number = 0 if base_location is None else number_of(base_location) + 1
         location = f"{metadata_folder(metadata)}/{number:05d}-{self.effects.ids.uuid()}{metadata_suffix(metadata)}"
         try:
             self.store_for(location).write(location, encode_metadata(metadata, location))
-        except StorageError:
+        except WriteRefused:
             discard(self.store_for(location), location)
             raise
+        except StorageError as failed:
+            discard(self.store_for(location), location)
+            raise WriteRefused(
+                f"table {self.identifier}: its metadata file was not written, so nothing was committed: {failed}",
+                table=self.identifier,
+                location=location,
+            ) from failed
         return location
 
 

@@ -3,12 +3,12 @@ share one database. Schema V0 has no `iceberg_type` and so no views; V1 has both
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
 from floeberg.catalogs.identifiers import Identifier, Namespace
-from floeberg.catalogs.pointer_rows import TABLE, VIEW
+from floeberg.catalogs.pointer_rows import TABLE, VIEW, PointerSwap
 from floeberg.catalogs.sql_database import Database, Duplicate, open_database
 from floeberg.catalogs.sql_schema import EXISTS, PROPERTIES, TABLES, SchemaVersion, check_length, prepare
 from floeberg.errors import (
@@ -23,6 +23,10 @@ from floeberg.errors import (
 from floeberg.storage.secret import Secret
 
 _UPDATE_TRIES = 10
+
+
+class _Moved(Exception):
+    """A pointer is not the expected one."""
 
 
 class SqlRows:
@@ -82,24 +86,37 @@ class SqlRows:
         return None if not rows else VIEW if rows[0][0] == VIEW else TABLE
 
     def insert(self, identifier: Identifier, kind: str, location: str) -> bool:
-        check_length(location, "metadata location", "metadata_location", TABLES)
-        row = {**self._key_values(identifier), "metadata_location": location, "previous_metadata_location": None}
-        if self.keeps_views:
-            row["iceberg_type"] = kind
+        statement = self._insert_statement(identifier, kind, location)
         try:
-            self._database.change(lambda connection: connection.execute(TABLES.insert().values(row)))
+            self._database.change(lambda connection: connection.execute(statement))
         except Duplicate:
             return False
         return True
 
     def swap(self, identifier: Identifier, kind: str, *, expected: str, location: str) -> bool:
-        check_length(location, "metadata location", "metadata_location", TABLES)
-        statement = (
-            TABLES.update()
-            .where(*self._key(identifier), *self._of_kind(kind), TABLES.c.metadata_location == expected)
-            .values(metadata_location=location, previous_metadata_location=expected)
-        )
+        statement = self._swap_statement(identifier, kind, expected, location)
         return self._database.change(lambda connection: connection.execute(statement).rowcount) == 1
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        """One transaction. Rows are taken in the order of their names, so that two such changes cannot wait for each
+        other."""
+        statements = [
+            self._insert_statement(one.identifier, TABLE, one.location)
+            if one.expected is None
+            else self._swap_statement(one.identifier, TABLE, one.expected, one.location)
+            for one in sorted(swaps, key=lambda one: one.identifier)
+        ]
+
+        def work(connection: sa.Connection) -> None:
+            for statement in statements:
+                if connection.execute(statement).rowcount != 1:
+                    raise _Moved  # leaves the transaction without COMMIT, so that it changes nothing
+
+        try:
+            self._database.change(work)
+        except (_Moved, Duplicate):
+            return False
+        return True
 
     def delete(self, identifier: Identifier, kind: str, *, expected: str | None = None) -> bool:
         if kind == VIEW and not self.keeps_views:
@@ -188,6 +205,21 @@ class SqlRows:
         self._database.change(lambda connection: connection.execute(statement))
 
     # parts of statements
+
+    def _insert_statement(self, identifier: Identifier, kind: str, location: str) -> sa.Insert:
+        check_length(location, "metadata location", "metadata_location", TABLES)
+        row = {**self._key_values(identifier), "metadata_location": location, "previous_metadata_location": None}
+        if self.keeps_views:
+            row["iceberg_type"] = kind
+        return TABLES.insert().values(row)
+
+    def _swap_statement(self, identifier: Identifier, kind: str, expected: str, location: str) -> sa.Update:
+        check_length(location, "metadata location", "metadata_location", TABLES)
+        return (
+            TABLES.update()
+            .where(*self._key(identifier), *self._of_kind(kind), TABLES.c.metadata_location == expected)
+            .values(metadata_location=location, previous_metadata_location=expected)
+        )
 
     def _key(self, identifier: Identifier) -> tuple[sa.ColumnElement[bool], ...]:
         return tuple(TABLES.c[name] == value for name, value in self._key_values(identifier).items())

@@ -1,4 +1,4 @@
-"""A database connection of a SQL catalog: reads, and changes of which it is known whether they took effect."""
+"""A database connection of a SQL catalog: reads, and changes with a known outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Duplicate(Exception):
 
 
 class Database:
-    """Runs work in transactions and says what became of it. Its texts hold no password."""
+    """Runs work in transactions and reports the outcome. Its texts hold no password."""
 
     def __init__(self, catalog: str, engine: sa.Engine) -> None:
         self._catalog = catalog

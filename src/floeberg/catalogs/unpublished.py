@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floeberg.catalogs.base import CatalogBackend, shown_name
+from floeberg.catalogs.base import CatalogBackend, LoadedTable, shown_name
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import Effects, Store
@@ -12,7 +12,7 @@ from floeberg.storage.registry import Stores
 
 
 class UnpublishedPointer:
-    """A table to be. Data files can be written for it; a commit publishes it with them, or nothing."""
+    """A table that does not exist yet. Data files can be written for it; a commit publishes it with them, or nothing."""
 
     def __init__(self, catalog: CatalogBackend, identifier: Identifier) -> None:
         self._catalog = catalog
@@ -50,3 +50,9 @@ class UnpublishedPointer:
         if self._published is None:
             self._published = self._catalog.load_table(self._key).pointer
         return self._published
+
+
+def staged_table(catalog: CatalogBackend, identifier: Identifier, metadata: TableMetadata) -> LoadedTable:
+    """A table to be in a catalog of metadata files."""
+    pointer = UnpublishedPointer(catalog, identifier)
+    return LoadedTable(pointer, TableState(pointer.identifier, metadata, None))

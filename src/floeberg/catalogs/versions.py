@@ -45,8 +45,7 @@ def find_head(store: Store, folder: str) -> Version | None:
 
 
 def find_head_by_listing(store: Store, folder: str) -> Version | None:
-    """As `find_head`, without a look at the hint: a version that was published anew under an old number does not hide the
-    newer ones."""
+    """As `find_head`, without the hint: a version that was published again under an old number does not hide the newer ones."""
     versions = listed_versions(store, folder)
     if not versions:
         return None

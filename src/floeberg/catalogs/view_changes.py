@@ -1,4 +1,4 @@
-"""What a view shall be, and changing one: https://iceberg.apache.org/view-spec/"""
+"""The definition of a view, and changes of it: https://iceberg.apache.org/view-spec/"""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _change(catalog: CatalogBackend, loaded: LoadedView, updates: _Updates) -> L
             newest = loaded if attempt > 1 else reload_view(catalog, loaded)
             if newest.metadata_location == loaded.metadata_location:
                 return loaded
-            loaded = newest  # the view was stale, so that there was nothing to do proves nothing
+            loaded = newest  # the view was stale: "nothing to change" may not hold for the newest one
             continue
         try:
             return catalog.swap_view(loaded, new)

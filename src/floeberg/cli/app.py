@@ -31,31 +31,28 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explain": "Show which manifests and files a condition leaves out, at each level, and which part of it does so.",
     "metadata": "Print the table's metadata as indented JSON.",
     "check": "Check that a table is whole.",
+    "compact": "Rewrite small data files, and those with many deletes, as files of the target size.",
+    "rewrite-deletes": "Merge small delete files, make deletion vectors of them, and drop those that delete nothing.",
+    "rewrite-manifests": "Rewrite the manifests of a table, clustered by partition.",
+    "expire-snapshots": "Expire old snapshots and delete the files that only they reach.",
+    "remove-orphans": "Find files in a table's folder that nothing refers to, and delete them.",
+    "ui": "Open a page to look into tables, in the browser.",
+    "serve": "Serve a catalog to other engines by the Iceberg REST protocol, with a page to look into its tables.",
 }
-"""What each command does; the module of its name holds a function of its name."""
+"""What each command does; the module of its name (with _ for -) holds a function of its name."""
 
 _ELSEWHERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("append", "insert", "load"), "t.append(rows) in Python, or INSERT INTO on Spark"),
     **dict.fromkeys(("delete", "update", "upsert", "merge"), "t.delete, t.update, t.upsert in Python, or SQL on Spark"),
     **dict.fromkeys(("create", "drop", "rename", "register"), "the methods of floeberg.catalog(…), or SQL on Spark"),
-    **dict.fromkeys(("expire", "expire-snapshots"), "CALL system.expire_snapshots on Spark"),
-    **dict.fromkeys(
-        (
-            "compact",
-            "optimize",
-            "rewrite",
-            "rewrite-manifests",
-            "rewrite-deletes",
-            "remove-orphans",
-            "vacuum",
-            "repair",
-        ),
-        "another engine for now: Floeberg has no such maintenance yet",
-    ),
+    "expire": "floeberg expire-snapshots",
+    **dict.fromkeys(("optimize", "rewrite"), "floeberg compact"),
+    "vacuum": "floeberg expire-snapshots and floeberg remove-orphans",
+    "repair": "another engine for now: Floeberg has no such maintenance yet",
 }
 """What people look for here and find elsewhere."""
 
-HELP = """Look into Apache Iceberg tables. Nothing is ever changed.
+HELP = """Look into Apache Iceberg tables, keep them healthy, and serve them. Rows change only through clients of `serve`.
 
 A table is db.table in a configured catalog, or the path of a metadata file or table folder:
 
@@ -97,13 +94,14 @@ class _Commands(TyperGroup):
         if name in COMMANDS:
             return name, _load(name), args[1:]
         if name in _ELSEWHERE:
-            raise UnsupportedFeature(f"floeberg {name}: this command only looks into tables; use {_ELSEWHERE[name]}")
+            raise UnsupportedFeature(f"floeberg {name}: there is no such command; use {_ELSEWHERE[name]}")
         return super().resolve_command(ctx, args)
 
 
 def _load(name: str) -> Any:
     single = typer.Typer(add_completion=False, context_settings=_SETTINGS)
-    single.command(name)(getattr(importlib.import_module(f"floeberg.cli.{name}"), name))
+    own = name.replace("-", "_")
+    single.command(name)(getattr(importlib.import_module(f"floeberg.cli.{own}"), own))
     return typer.main.get_command(single)
 
 

@@ -3,7 +3,7 @@
 # ~/.floeberg.toml, then ./floeberg.toml; or only the file that --config or FLOEBERG_CONFIG names
 default = "lake"
 [catalog.lake]
-type = "sql"                      # filesystem (the default), sql or memory
+type = "sql"                      # filesystem (the default), sql, rest or memory
 uri = "sqlite:///lake.db"
 warehouse = "s3://bucket/lake"
 default-namespace = "db"
@@ -56,6 +56,10 @@ class Config:
             default_namespace=_text(own.get("default-namespace")),
             properties={key: value for key, value in options.items() if key not in _OWN_KEYS},
         )
+
+    def warehouse(self, name: str) -> str | None:
+        """The warehouse of a configured catalog."""
+        return _text(self.catalogs.get(name, {}).get("warehouse"))
 
     def default_name(self) -> str:
         """The default catalog, or the only one. Raises InvalidInput when it is not clear which."""

@@ -43,7 +43,9 @@ WarehouseOption = Annotated[
 ]
 TypeOption = Annotated[
     str | None,
-    typer.Option("--type", metavar="TYPE", help="filesystem (the default), sql or memory.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--type", metavar="TYPE", help="filesystem (the default), sql, rest or memory.", rich_help_panel=_PANEL
+    ),
 ]
 UriOption = Annotated[
     str | None,

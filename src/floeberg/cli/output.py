@@ -52,6 +52,13 @@ class Printer:
         for name, value in rows.items():
             self.line(f"{name.ljust(width)}  {human(value)}")
 
+    def result(self, found: Mapping[str, object]) -> None:
+        """What a command did, by name."""
+        if self.as_json:
+            self.json(found)
+        else:
+            self.pairs(found)
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Sequence[str] = ()) -> None:
         """A table; the columns named in `numbers` are set to the right."""
         table = RichTable(box=None, pad_edge=False, header_style="bold", show_edge=False)

@@ -1,4 +1,4 @@
-"""Appends: new data files, nothing looked at and nothing to conflict with."""
+"""Appends: new data files. An append reads nothing, so it conflicts with nothing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Append:
-    """Adds data files. `merge` joins small manifests as the table's properties ask; without it the commit is quickest
-    and the manifest list grows (a fast append)."""
+    """Adds data files. `merge` merges small manifests as the table's properties say; without it the commit is faster and the
+    manifest list grows (a fast append)."""
 
     files: Sequence[DataFile]
     target: Target = Target()

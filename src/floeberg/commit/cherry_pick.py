@@ -27,8 +27,8 @@ SOURCE_SNAPSHOT_ID = "source-snapshot-id"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CherryPick:
-    """Puts the change of one snapshot onto a branch: appends and dynamic overwrites anywhere, others only where the branch
-    still stands at the snapshot's parent (a fast-forward)."""
+    """Applies the change of one snapshot to a branch: appends and dynamic overwrites always, other changes only if the head
+    of the branch is the snapshot's parent (a fast-forward)."""
 
     snapshot_id: int
     target: Target = Target()
@@ -65,7 +65,7 @@ class CherryPick:
     def _replayed_overwrite(
         self, base: TableMetadata, source: Snapshot, added: list[DataFile], workspace: Workspace
     ) -> SnapshotChange:
-        """The overwrite of the source, if its partitions are as the source found them."""
+        """The overwrite of the source snapshot, if no other commit changed its partitions since."""
         removed = _files_of(source, base, workspace, EntryStatus.DELETED)
         paths = {file.file_path for file in removed}
         partitions = PartitionSet.of([*added, *removed])
@@ -101,7 +101,7 @@ class Publish:
 
 
 def _files_of(source: Snapshot, base: TableMetadata, workspace: Workspace, status: EntryStatus) -> list[DataFile]:
-    """The data files that a snapshot itself added or removed; row ids are the commit's to give, so none is carried."""
+    """The data files that a snapshot itself added or removed, without row ids: the new commit assigns them."""
     return [
         structs.replace(entry.data_file, first_row_id=None)
         for manifest in workspace.manifests(source, base)
@@ -125,7 +125,7 @@ def _refuse_published(base: TableMetadata, source: Snapshot, head_id: int | None
             raise _refused(
                 workspace, source, f"wap.id {wap_id!r} was published already, by snapshot {ancestor.snapshot_id}"
             )
-    # Sequence numbers grow along a history, so what expired before an ancestor of the source's age is older than it.
+    # Sequence numbers grow along a history: what expired before an ancestor that is no newer than the source is older.
     if oldest is not None and oldest.parent_snapshot_id is not None and oldest.sequence_number > source.sequence_number:
         raise _refused(
             workspace,
@@ -137,7 +137,7 @@ def _refuse_published(base: TableMetadata, source: Snapshot, head_id: int | None
 def _refuse_live(
     base: TableMetadata, source: Snapshot, head: Snapshot | None, added: list[DataFile], workspace: Workspace
 ) -> None:
-    """The last line of defence: a file that the branch has is not added once more."""
+    """A last safeguard: refuses to add a file that the branch already has."""
     places = PartitionSet.of(added)
     manifests = [
         manifest

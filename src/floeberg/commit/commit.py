@@ -1,4 +1,4 @@
-"""Committing: operations replayed on the newest state until the swap succeeds, then tidied up after."""
+"""Commits operations: replays them on the newest metadata until the swap succeeds, then cleans up."""
 
 from __future__ import annotations
 
@@ -42,38 +42,40 @@ def commit_operations(
     engine_summary: Mapping[str, str] | None = None,
     once: AppTransaction | None = None,
 ) -> Committed:
-    """Puts any number of operations into one commit: all of them or none. With `once`, a commit that its branch holds
-    already is skipped, whole, and one without operations still records its version, by an empty snapshot.
+    """Commits any number of operations at once: all of them or none. With `once`, a commit that its branch already holds is
+    skipped as a whole, and one without operations still records its version, by an empty snapshot.
 
-    Raises CommitConflict when others always came first, ValidationConflict when what came first contradicts an operation,
-    CommitUnknown when it is not known whether the commit took effect. Manifests and lists written for attempts that were
-    proved rejected are removed; after CommitUnknown nothing is.
+    Raises CommitConflict when every attempt lost to another commit, ValidationConflict when a concurrent commit conflicts
+    with an operation, CommitUnknown when it is not known whether the commit took effect. Manifests and manifest lists of
+    attempts that were provably rejected are removed; after CommitUnknown nothing is.
     """
     workspace = Workspace(pointer, engine_summary=engine_summary)
     made: tuple[Snapshot, ...] = ()
+    planned = base.metadata
     skipped: TransactionRecord | None = None
     swapping = False
 
     def replay(state: TableState, attempt_number: int) -> Attempt:
-        nonlocal swapping, made, skipped
+        nonlocal swapping, made, planned, skipped
         swapping = False
         workspace.attempt_number = attempt_number
         skipped = None if once is None else find_committed(state.metadata, once, identifier=pointer.identifier)
         if skipped is not None:
-            made = ()
-            return _attempt(state, state.metadata, made)
-        metadata, made = _replay(state, operations, workspace, once=once)
+            made, planned = (), state.metadata
+            return _attempt(state, state.metadata, ())
+        planned, updates = _replay(state, operations, workspace, once=once)
+        made = _snapshots(updates)
         swapping = True
-        return _attempt(state, metadata, made)
+        return _attempt(state, planned, updates)
 
     try:
         state = commit_with_retries(pointer, base, replay)
     except FloebergError as error:
-        # An error before the swap leaves nothing visible: earlier attempts were proved rejected.
+        # An error before the swap leaves nothing visible: earlier attempts were provably rejected.
         if error.cleanup_safe or not swapping:
             workspace.clean_up(keep=None)
         raise
-    workspace.clean_up(keep=state.metadata)
+    workspace.clean_up(keep=planned)  # not what the catalog answers: a server may show fewer snapshots than there are
     if once is not None and skipped is not None:
         _warn(pointer, once, skipped)
     return Committed(state, made, skipped)
@@ -99,8 +101,8 @@ def _warn(pointer: TablePointer, once: AppTransaction, found: TransactionRecord)
 
 @contextmanager
 def staged(pointer: TablePointer, base: TableState, operations: Sequence[Operation]) -> Iterator[TableMetadata]:
-    """The table as it would be after operations, snapshots and their manifests included, for as long as the block lasts:
-    the next change of a transaction is planned on it. Nothing of it becomes visible, and all of it is removed."""
+    """The metadata after operations that are not committed, with their snapshots and manifests, for the duration of the
+    block: the next change of a transaction is planned on it. It never becomes visible, and its files are removed."""
     workspace = Workspace(pointer)
     try:
         yield _replay(base, operations, workspace)[0]
@@ -110,9 +112,9 @@ def staged(pointer: TablePointer, base: TableState, operations: Sequence[Operati
 
 def _replay(
     state: TableState, operations: Sequence[Operation], workspace: Workspace, *, once: AppTransaction | None = None
-) -> tuple[TableMetadata, tuple[Snapshot, ...]]:
-    """The operations one after the other, each on what the ones before it made; and all their updates as one step, so
-    that no state in between enters the table's history."""
+) -> tuple[TableMetadata, tuple[MetadataUpdate, ...]]:
+    """Applies the operations one after the other, each to the result of the ones before it. All their updates are then
+    applied as one step, so that no intermediate state enters the table's history."""
     steps: list[list[MetadataUpdate]] = []
     metadata = state.metadata
     now_ms = workspace.now_ms()
@@ -126,19 +128,15 @@ def _replay(
 
     for operation in operations:
         take(operation.updates(metadata, workspace))
-    if once is not None and not _snapshots(steps):
+    if once is not None and not _snapshots(_joined(steps)):
         take(_empty_snapshot(metadata, workspace, once))
-    take(record_updates(state.metadata, metadata, made=_snapshots(steps), once=once))
-    everything = [update for updates in steps for update in updates]
+    take(record_updates(state.metadata, metadata, made=_snapshots(_joined(steps)), once=once))
+    everything = _joined(steps)
     if len(steps) > 1:
         metadata = apply_updates(
             state.metadata, everything, now_ms=now_ms, base_metadata_location=state.metadata_location
         )
-    return metadata, _snapshots(steps)
-
-
-def _snapshots(steps: Sequence[Sequence[MetadataUpdate]]) -> tuple[Snapshot, ...]:
-    return tuple(update.snapshot for updates in steps for update in updates if isinstance(update, AddSnapshot))
+    return metadata, tuple(everything)
 
 
 def _empty_snapshot(base: TableMetadata, workspace: Workspace, once: AppTransaction) -> list[MetadataUpdate]:
@@ -148,15 +146,32 @@ def _empty_snapshot(base: TableMetadata, workspace: Workspace, once: AppTransact
     return produce_snapshot(base, workspace, key=once, target=target, change=SnapshotChange(operation=APPEND))
 
 
-def _attempt(base: TableState, metadata: TableMetadata, made: tuple[Snapshot, ...]) -> Attempt:
+def _joined(steps: Sequence[Sequence[MetadataUpdate]]) -> list[MetadataUpdate]:
+    return [update for updates in steps for update in updates]
+
+
+def _snapshots(updates: Sequence[MetadataUpdate]) -> tuple[Snapshot, ...]:
+    return tuple(update.snapshot for update in updates if isinstance(update, AddSnapshot))
+
+
+def _attempt(base: TableState, metadata: TableMetadata, updates: Sequence[MetadataUpdate]) -> Attempt:
+    made = _snapshots(updates)
     lists = {snapshot.manifest_list for snapshot in made}
 
     def landed_in(state: TableState) -> bool:
-        """Whether the table holds the snapshots of this attempt. The manifest list's name, which carries a uuid, tells
-        ours from another's that drew the same snapshot id. A change without a snapshot shows only as a whole."""
+        """Whether the table holds the snapshots of this attempt. The manifest list's name has a uuid, so another commit with
+        an equal snapshot id is not mistaken for ours. A change without a snapshot has landed when its updates no longer
+        change anything: a catalog that writes metadata itself writes it in its own way."""
         if not made:
-            return state.metadata == metadata and state.metadata_location != base.metadata_location
+            return state.metadata_location != base.metadata_location and _has(state.metadata, updates)
         found = [state.metadata.find_snapshot(snapshot.snapshot_id) for snapshot in made]
         return all(snapshot is not None and snapshot.manifest_list in lists for snapshot in found)
 
     return Attempt(metadata, tuple(snapshot.snapshot_id for snapshot in made), landed_in)
+
+
+def _has(metadata: TableMetadata, updates: Sequence[MetadataUpdate]) -> bool:
+    try:
+        return apply_updates(metadata, updates, now_ms=metadata.last_updated_ms) is metadata
+    except FloebergError:
+        return False

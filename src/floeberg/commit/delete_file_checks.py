@@ -1,5 +1,5 @@
-"""What delete files must be to be added: of the right kind for the table's version, of their data file's partition, and
-one deletion vector a data file. https://iceberg.apache.org/spec/#delete-formats"""
+"""Checks of added delete files: the kind fits the table's version, the partition is that of the data file, and each data file
+has at most one deletion vector. https://iceberg.apache.org/spec/#delete-formats"""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def delete_files_fit_version(files: Iterable[DataFile], format_version: int, *, 
 
 
 def one_vector_each(deletes: Sequence[DataFile], *, removed_data: Iterable[DataFile], identifier: str) -> None:
-    """One deletion vector a data file, and no deletes for a file that goes in the same change."""
+    """At most one deletion vector per data file, and no deletes for a file that the same change removes."""
     removed = {file.file_path for file in removed_data}
     seen: set[str] = set()
     for file in deletes:
@@ -58,8 +58,8 @@ def deletes_lie_with_their_data(
     metadata: TableMetadata,
     workspace: Workspace,
 ) -> None:
-    """A delete file of one data file has that file's spec and partition, whatever the table's spec is by now, and the
-    data file is there; elsewhere readers would never apply it. Raises InvalidInput."""
+    """A delete file of one data file has that file's spec and partition, even if the table has another spec now, and the data
+    file exists; otherwise readers would never apply the deletes. Raises InvalidInput."""
     named = {file.referenced_data_file: file for file in deletes if file.referenced_data_file is not None}
     for data_file in added_data:
         _check_place(named.pop(data_file.file_path, None), data_file, workspace.identifier)
@@ -99,7 +99,7 @@ def _check_place(deletes: DataFile | None, data_file: DataFile, identifier: str)
 def no_second_vector(
     added: Iterable[DataFile], remaining: Sequence[ManifestFile], *, metadata: TableMetadata, workspace: Workspace
 ) -> None:
-    """No live deletion vector is left for a data file that gets one: the old one is removed by the same change."""
+    """A data file that gets a deletion vector keeps no older live one: the same change removes it."""
     vectors = {file.referenced_data_file: file for file in added if file.is_deletion_vector}
     if not vectors:
         return

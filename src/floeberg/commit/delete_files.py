@@ -1,4 +1,4 @@
-"""Deletes of whole data files, by name or by a filter (a delete by metadata alone)."""
+"""Deletes of whole data files, by name or by a filter (metadata-only deletes)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from floeberg.spec.snapshots.manifest_entry import DataFile
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DeleteFiles:
-    """Removes whole data files, by name or by a filter that matches all of their rows (a delete by metadata alone).
+    """Removes whole data files, by name or by a filter that matches all of their rows (a metadata-only delete).
 
-    With `missing_is_error` a named file that is not there is a conflict. A filter's delete takes what is there when it
-    commits; with a serializable `view` it conflicts with matching data added since.
+    With `missing_is_error`, a named file that is not in the table is a conflict. A filter applies to the files that the table
+    has when the change commits; with a serializable `view` it conflicts with matching data added since.
     """
 
     removed: Sequence[DataFile] = ()

@@ -22,7 +22,8 @@ class DeleteScope:
 
     @classmethod
     def of(cls, deletes: Iterable[DataFile], referenced: Collection[str] = ()) -> DeleteScope:
-        """The scope of delete files. `referenced` names what files of several data files refer to; given, it is all."""
+        """The scope of delete files. `referenced` names the data files of delete files that cover several; when given, it is
+        complete."""
         position_deletes = [file for file in deletes if file.content is FileContent.POSITION_DELETES]
         paths = [single_referenced_path(file) for file in position_deletes]
         named = {path for path in paths if path is not None}
@@ -45,7 +46,7 @@ class DeleteScope:
 
 
 def single_referenced_path(deletes: DataFile) -> str | None:
-    """The one data file that a position delete file refers to, where it says so or its untruncated bounds prove it."""
+    """The one data file that a position delete file refers to, if its entry names it or its untruncated bounds prove it."""
     if deletes.referenced_data_file is not None:
         return deletes.referenced_data_file
     lower = (deletes.lower_bounds or {}).get(DELETE_FILE_PATH.field_id)

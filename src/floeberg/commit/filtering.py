@@ -1,5 +1,5 @@
-"""Taking files out of manifests: a manifest that holds one is written anew with the entry marked deleted, the others are
-kept as they are."""
+"""Removes files from manifests: a manifest that holds one is rewritten with the entry marked deleted, the others are kept as
+they are."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SHOWN_FILES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What to take out: files by identity, whole partitions, or every file whose rows all match an expression."""
+    """What to remove: files by identity, whole partitions, or every file whose rows all match an expression."""
 
     files: frozenset[FileIdentity] = frozenset()
     file_partitions: PartitionSet = PartitionSet()
-    """Where `files` lie, so that other manifests need not be read."""
+    """The partitions of `files`, so that other manifests are not read."""
     partitions: PartitionSet = PartitionSet()
     row_filter: Expression | None = None
     missing_is_error: bool = True
@@ -33,9 +33,9 @@ class Removal:
     refuse_all: bool = False
     """Whether finding anything to remove is a conflict (an overwrite that must only append)."""
     older_than_sequence_number: int = 0
-    """Delete files with a lower data sequence number apply to nothing any more and go too."""
+    """Delete files with a lower data sequence number apply to nothing any more and are removed too."""
     dangling_for: frozenset[str] = frozenset()
-    """Deletion vectors of these data files go with them."""
+    """Deletion vectors of these data files are removed with them."""
 
     @classmethod
     def of(
@@ -55,8 +55,8 @@ class Removal:
 
 
 @dataclass(slots=True)
-class Filtered:
-    """Manifests after a removal, the files that it removed (each once), and what was looked at on the way."""
+class FilteredManifests:
+    """The manifests after a removal, the files that it removed (each once), and counts for the summary."""
 
     manifests: list[ManifestFile] = field(default_factory=list)
     removed: list[DataFile] = field(default_factory=list)
@@ -72,10 +72,10 @@ def filter_manifests(
     metadata: TableMetadata,
     workspace: Workspace,
     snapshot_id: int,
-) -> Filtered:
-    """Applies a removal. Manifests without live files are left out. Raises ValidationConflict when a named file is not
-    there (someone else removed it), and InvalidInput when only some rows of a file match the row filter."""
-    result = Filtered()
+) -> FilteredManifests:
+    """Applies a removal. Manifests without live files are left out. Raises ValidationConflict when a named file is not there
+    (another commit removed it), and InvalidInput when only some rows of a file match the row filter."""
+    result = FilteredManifests()
     matcher = None if removal.row_filter is None else FileMatcher(metadata, removal.row_filter)
     found: set[FileIdentity] = set()
     for manifest in manifests:
@@ -110,7 +110,7 @@ def filter_manifests(
 def _may_contain(
     manifest: ManifestFile, removal: Removal, matcher: FileMatcher | None, metadata: TableMetadata
 ) -> bool:
-    """Delete files that grew too old are no reason of their own to open a manifest: they go when it is opened."""
+    """Obsolete delete files alone are no reason to read a manifest: they are removed when it is read for another reason."""
     if removal.dangling_for:
         return True
     if removal.files and removal.file_partitions.may_be_in(manifest, metadata):
@@ -135,7 +135,7 @@ def _is_doomed(entry: ManifestEntry, removal: Removal, matcher: FileMatcher | No
     if matcher.must_match(file):
         return True
     if file.content is not FileContent.DATA:
-        return False  # deletes of rows that stay must stay
+        return False  # deletes of rows that are not removed must be kept
     raise InvalidInput(
         f"table {identifier}: cannot remove {file.file_path} by filter, because some but not all of its rows may match; "
         "delete rows instead, or give a filter on whole partitions",

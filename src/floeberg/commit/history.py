@@ -1,4 +1,4 @@
-"""What happened to a table between the snapshot an operation was planned on and the one it commits onto."""
+"""Concurrent changes: the snapshots between the one an operation was planned on and the one it commits onto."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class ConcurrentChanges:
 def concurrent_changes(
     metadata: TableMetadata, workspace: Workspace, *, branch: str, starting_snapshot_id: int | None
 ) -> ConcurrentChanges:
-    """What others committed to a branch since `starting_snapshot_id` (None: since the branch was empty).
+    """The snapshots that others committed to a branch since `starting_snapshot_id` (None: since the branch was empty).
 
-    Snapshots that this very commit made (earlier operations of one transaction) are not others'.
+    Snapshots of this commit itself (earlier operations of one transaction) are left out.
 
-    Raises ValidationConflict when the history cannot be told, because a snapshot in it was expired or rolled back.
+    Raises ValidationConflict when the history is incomplete, because a snapshot in it was expired or rolled back.
     """
     begins_now = starting_snapshot_id is None and metadata.find_ref(branch) is None
     head = None if begins_now else metadata.snapshot_for_ref(branch)

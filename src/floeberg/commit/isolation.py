@@ -1,4 +1,4 @@
-"""How much a row-level operation checks of what others committed since it was planned."""
+"""Isolation levels: which concurrent commits conflict with a row-level operation."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class IsolationLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadView:
-    """What an operation looked at when it was planned: the snapshot, and which rows.
+    """What an operation read when it was planned: the snapshot, and which rows.
 
-    `conflict_filter` None means what the operation itself says: the filter that it overwrites by, or every row.
+    `conflict_filter` None means the operation's own filter (the one that it overwrites by), or every row.
     """
 
     starting_snapshot_id: int | None
@@ -35,9 +35,9 @@ class ReadView:
         return self.isolation is IsolationLevel.SERIALIZABLE
 
     def reads(self, *others: Expression | None) -> Expression:
-        """Which rows were looked at: the filter, or the first of the others, or all."""
+        """Which rows were read: the filter, or the first of the others, or all."""
         return next((one for one in (self.conflict_filter, *others) if one is not None), TRUE)
 
     def changes_since(self, base: TableMetadata, workspace: Workspace, *, branch: str) -> ConcurrentChanges:
-        """Raises ValidationConflict when the history since the starting snapshot cannot be told."""
+        """The changes committed since. Raises ValidationConflict when the history since the starting snapshot is incomplete."""
         return concurrent_changes(base, workspace, branch=branch, starting_snapshot_id=self.starting_snapshot_id)

@@ -1,4 +1,4 @@
-"""The manifests that a commit writes: of added files, without removed files, joined from others, or grouped anew."""
+"""The manifests that a commit writes: of added files, without removed files, or merged."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Final
 from msgspec import structs
 
 from floeberg.commit.merging import MergePolicy
-from floeberg.commit.workspace import Workspace
+from floeberg.commit.workspace import Workspace, encode_manifest
 from floeberg.errors import InvalidInput
-from floeberg.files.manifest import write_manifest
-from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 
 _SAMPLE: Final = 500
-"""Entries written to learn how many make a manifest of the target size."""
+"""Entries that are written as a sample to estimate how many fill a manifest of the target size."""
 
 
 def distinct_files(files: Iterable[DataFile], identifier: str) -> list[DataFile]:
@@ -40,8 +38,8 @@ def manifests_of_added(
     snapshot_id: int,
     data_sequence_number: int | None,
 ) -> list[ManifestFile]:
-    """Manifests for files that this commit adds, by spec and of about the target size. Ages and row ids are left to be
-    inherited: those that a file had elsewhere are not its own here."""
+    """Manifests for files that this commit adds, by spec and of about the target size. Sequence numbers and row ids are
+    inherited: those that a file had in another table or snapshot do not count here."""
     by_spec: dict[int, list[ManifestEntry]] = {}
     for file in files:
         entry = ManifestEntry(
@@ -66,17 +64,11 @@ def _parts(
     metadata: TableMetadata,
     snapshot_id: int,
 ) -> list[Sequence[ManifestEntry]]:
-    """The entries in runs that fill a manifest each, by the size of a sample of them."""
+    """The entries in groups that fill a manifest each, estimated from a sample."""
     if len(entries) <= 2 * _SAMPLE:
         return [entries]
-    sample = write_manifest(
-        entries[:_SAMPLE],
-        spec=metadata.spec(spec_id),
-        schema=metadata.current_schema,
-        format_version=metadata.format_version,
-        content=content,
-        snapshot_id=snapshot_id,
-        partition_type=partition_type_of(metadata, spec_id),
+    sample = encode_manifest(
+        entries[:_SAMPLE], spec_id=spec_id, content=content, metadata=metadata, snapshot_id=snapshot_id
     )
     target = MergePolicy.from_properties(metadata.properties).target_size_bytes
     most = max(_SAMPLE, target * _SAMPLE // len(sample.data))
@@ -94,7 +86,7 @@ def manifest_without(
     workspace: Workspace,
     snapshot_id: int,
 ) -> ManifestFile:
-    """A manifest written anew with some entries marked deleted and the other live ones kept as existing."""
+    """A rewritten manifest: some entries are marked deleted, the other live ones are kept as existing."""
     gone = {id(entry) for entry in doomed}
     entries = [
         structs.replace(entry, status=EntryStatus.DELETED, snapshot_id=snapshot_id)
@@ -111,10 +103,10 @@ def manifest_without(
     )
 
 
-def joined_manifest(
+def merged_manifest(
     group: Sequence[ManifestFile], *, metadata: TableMetadata, workspace: Workspace, snapshot_id: int
 ) -> ManifestFile:
-    """Several manifests joined into one. Entries deleted by this very snapshot stay, older deleted ones go."""
+    """Several manifests merged into one. Entries that this snapshot deleted stay, older deleted entries are dropped."""
     entries: list[ManifestEntry] = []
     for manifest in group:
         for entry in workspace.entries(manifest, metadata):

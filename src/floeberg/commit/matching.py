@@ -1,4 +1,4 @@
-"""Whether a file may hold rows that match an expression, or must hold nothing else."""
+"""Whether a file may hold rows that match an expression, or only such rows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ V = TypeVar("V")
 
 
 class FileMatcher:
-    """Tests files of any spec of a table against one expression over rows: first by their partition, then what is left
-    of the expression by their metrics. A delete file stands for the rows that it deletes."""
+    """Tests files of any spec of a table against one row expression: first by their partition, then the residual by their
+    metrics. A delete file stands for the rows that it deletes."""
 
     def __init__(self, metadata: TableMetadata, expression: Expression, *, case_sensitive: bool = True) -> None:
         self._metadata = metadata
@@ -62,7 +62,8 @@ class FileMatcher:
 
 
 def _as_deleted_rows(file: DataFile) -> DataFile:
-    """Equality deletes without the metrics of columns that are no keys: rows go whatever those hold in the delete file."""
+    """Equality deletes without the metrics of columns that are not equality fields: those columns do not decide which rows
+    are deleted."""
     if file.content is not FileContent.EQUALITY_DELETES:
         return file
     keys = frozenset(file.equality_ids or ())

@@ -1,7 +1,7 @@
-"""Joining small manifests into larger ones as commits go, so that a table of many small commits stays quick to plan.
+"""Merges small manifests into larger ones at commit, so that a table of many small commits stays fast to plan.
 
-Manifests are grouped by partition spec and packed from the oldest end into bins of `commit.manifest.target-size-bytes`;
-the bin that holds the newest manifest is left alone until it has `commit.manifest.min-count-to-merge` manifests.
+Manifests are grouped by partition spec and packed, from the oldest, into bins of `commit.manifest.target-size-bytes`; the bin
+with the newest manifest is left alone until it has `commit.manifest.min-count-to-merge` manifests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Join = Callable[[Sequence[ManifestFile]], ManifestFile]
 
 @dataclass(frozen=True, slots=True)
 class MergePolicy:
-    """When manifests are joined, from the table's properties."""
+    """When manifests are merged, from the table's properties."""
 
     enabled: bool = True
     target_size_bytes: int = 8 * 1024 * 1024
@@ -39,7 +39,7 @@ class MergePolicy:
 
 
 def merge_manifests(manifests: Sequence[ManifestFile], policy: MergePolicy, join: Join) -> list[ManifestFile]:
-    """The manifests after joining; newest first in each spec, newer specs first. `join` makes one of several."""
+    """The manifests after merging; newest first in each spec, newer specs first. `join` merges several into one."""
     if not policy.enabled or not manifests:
         return list(manifests)
     newest = manifests[0]

@@ -1,4 +1,4 @@
-"""What a commit is made of: operations, each a pure intent that turns metadata into updates and can be replayed."""
+"""Operations: what a commit consists of. Each holds an intent that turns metadata into updates and can be replayed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 
 class Named(Protocol):
-    """What a change of the table's definition needs to know of its surroundings: whose messages to write."""
+    """What a change of the table's definition needs of its surroundings: the table's name, for messages."""
 
     @property
     def identifier(self) -> str: ...
@@ -23,8 +23,9 @@ class Operation(Protocol):
     """One change of a table. It holds the intent only, so that it can be replayed on whatever is there."""
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> Sequence[MetadataUpdate]:
-        """The change as updates of `base`; empty when there is nothing to do. Manifests it needs are written through the
-        workspace. Raises ValidationConflict when what came first contradicts it, InvalidInput when it never fits."""
+        """The change as updates of `base`; empty when there is nothing to do. Manifests that it needs are written through the
+        workspace. Raises ValidationConflict when a concurrent commit conflicts with it, InvalidInput when it can never
+        apply."""
         ...
 
 

@@ -33,8 +33,8 @@ from floeberg.spec.snapshots.manifest_entry import DataFile
 class Overwrite:
     """Removes data files (`removed`, or all whose rows match `row_filter`) and adds others, as one change.
 
-    `view` says what was read to decide it. None is for a blind overwrite that read nothing: it replaces whatever is
-    there when it commits. The snapshot's operation says what was meant, even where the filter finds nothing.
+    `view` says what was read to decide it. None is for a blind overwrite that read nothing: it replaces what the table has
+    when it commits. The snapshot's operation is that of the intent, even if the filter finds nothing.
     """
 
     added: Sequence[DataFile] = ()
@@ -49,7 +49,7 @@ class Overwrite:
         self._check_added(base, workspace)
         if self.view is not None:
             self._validate(base, workspace, self.view)
-        # Deletes in the filter's range go with the rows they delete; named removals leave delete files alone.
+        # Deletes in the filter's range are removed with the rows they delete; removals by name leave delete files alone.
         return produce_snapshot(
             base,
             workspace,

@@ -14,10 +14,10 @@ from floeberg.spec.types import IcebergType
 from floeberg.spec.values.single_value import from_bytes, sort_key
 
 PartitionKey = tuple[int, tuple[object, ...]]
-"""(spec id, partition tuple); every NaN in it is one, and zeros of both signs are two."""
+"""(spec id, partition tuple); all NaN values are one partition, -0.0 and 0.0 are two."""
 
-_NAN = ("NaN",)  # equal to itself, and to no value of a partition
-_MINUS_ZERO = ("-0.0",)  # Python's -0.0 equals its 0.0, but they are partitions of their own
+_NAN = ("NaN",)  # equal to itself, and to no other partition value
+_MINUS_ZERO = ("-0.0",)  # in Python -0.0 == 0.0, but they are different partitions
 _MOST_COMPARED = 200
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from floeberg.commit.delete_file_checks import no_second_vector
-from floeberg.commit.filtering import Filtered, Removal, filter_manifests
-from floeberg.commit.listing import write_snapshot
-from floeberg.commit.manifests import distinct_files, joined_manifest, manifests_of_added
+from floeberg.commit.filtering import FilteredManifests, Removal, filter_manifests
+from floeberg.commit.manifests import distinct_files, manifests_of_added, merged_manifest
 from floeberg.commit.merging import MergePolicy, merge_manifests
 from floeberg.commit.operation import Target
+from floeberg.commit.snapshot_writer import write_snapshot
 from floeberg.commit.summary import SummaryBuilder
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, RefNotFound
@@ -24,14 +24,14 @@ from floeberg.spec.snapshots.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotChange:
-    """What a new snapshot adds to its parent and takes from it."""
+    """What a new snapshot adds to its parent and removes from it."""
 
     operation: str
     added: Sequence[DataFile] = ()
     added_data_sequence_number: int | None = None
-    """Data files that replace older ones keep the age of what they replace, so that later deletes still apply."""
+    """The data sequence number of added data files that replace others, so that later deletes still apply to them."""
     added_deletes_sequence_number: int | None = None
-    """Likewise delete files, so that they apply to no newer data."""
+    """The same for added delete files, so that they do not apply to newer data."""
     removed_data: Removal = Removal()
     removed_deletes: Removal = Removal()
     merge: bool = True
@@ -40,8 +40,8 @@ class SnapshotChange:
 @dataclass(frozen=True, slots=True)
 class _Parts:
     manifests: list[ManifestFile]
-    data: Filtered
-    deletes: Filtered
+    data: FilteredManifests
+    deletes: FilteredManifests
 
 
 def produce_snapshot(
@@ -82,7 +82,7 @@ def snapshot_updates(base: TableMetadata, snapshot: Snapshot, target: Target) ->
 
 
 def branch_head(base: TableMetadata, branch: str, workspace: Workspace, *, begins: bool = False) -> Snapshot | None:
-    """The snapshot that a commit to a branch builds on; with `begins`, a branch may begin where `main` has none either.
+    """The head of the branch that a commit builds on; with `begins`, a branch may be new where `main` has no snapshot either.
     Raises RefNotFound, and InvalidInput for a tag."""
     ref = base.refs.get(branch)
     if ref is None:
@@ -102,8 +102,8 @@ def _assemble(
     base: TableMetadata, workspace: Workspace, *, change: SnapshotChange, parent: Snapshot | None, snapshot_id: int
 ) -> _Parts:
     existing = [] if parent is None else workspace.manifests(parent, base)
-    data = Filtered(manifests=[m for m in existing if m.content is ManifestContent.DATA])
-    deletes = Filtered(manifests=[m for m in existing if m.content is ManifestContent.DELETES])
+    data = FilteredManifests(manifests=[m for m in existing if m.content is ManifestContent.DATA])
+    deletes = FilteredManifests(manifests=[m for m in existing if m.content is ManifestContent.DELETES])
     if change.merge:
         data = filter_manifests(
             data.manifests, change.removed_data, metadata=base, workspace=workspace, snapshot_id=snapshot_id
@@ -136,13 +136,13 @@ def _merged(
     return merge_manifests(
         manifests,
         MergePolicy.from_properties(base.properties),
-        lambda group: joined_manifest(group, metadata=base, workspace=workspace, snapshot_id=snapshot_id),
+        lambda group: merged_manifest(group, metadata=base, workspace=workspace, snapshot_id=snapshot_id),
     )
 
 
-def _with_dangling(change: SnapshotChange, data: Filtered, base: TableMetadata) -> Removal:
-    """Deletes that apply to nothing any more: deletion vectors of removed files, and delete files older than all data,
-    data that this change adds with an older age included."""
+def _with_dangling(change: SnapshotChange, data: FilteredManifests, base: TableMetadata) -> Removal:
+    """The removal with dangling deletes added: deletion vectors of removed files, and delete files whose sequence number
+    is below that of all data, including data that this change adds with an older sequence number."""
     oldest = base.last_sequence_number
     if change.added_data_sequence_number is not None:
         oldest = min(oldest, change.added_data_sequence_number)

@@ -1,8 +1,7 @@
-"""The retry loop that every commit goes through.
+"""The retry loop of every commit.
 
-replay the change on what is there → swap → on a proved conflict refresh and replay. Only a proved conflict is tried
-again; an unknown outcome is checked, and raised when it stays unknown.
-https://iceberg.apache.org/spec/#optimistic-concurrency
+Replay the change on the current metadata → swap → on a proven conflict refresh and replay. Only a proven conflict is retried;
+an unknown outcome is checked, and raised if it stays unknown. https://iceberg.apache.org/spec/#optimistic-concurrency
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from floeberg.commit.pointer import TablePointer, TableState
-from floeberg.errors import CommitConflict, CommitUnknown, FloebergError
+from floeberg.errors import CommitConflict, CommitUnknown, FileNotFound, FloebergError
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_properties import integer_property
 
@@ -56,16 +55,16 @@ _DEFAULT_POLICY: Final = RetryPolicy()
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One replay of a change: the metadata it makes of the base, and how to find it in a table later."""
+    """One replay of a change: the resulting metadata, and how to find it in a table later."""
 
     metadata: TableMetadata
     snapshot_ids: tuple[int, ...]
     landed_in: Callable[[TableState], bool]
-    """Whether a table's state shows that this very attempt took effect."""
+    """Whether a table's state shows that this attempt took effect."""
 
 
 Replay = Callable[[TableState, int], Attempt]
-"""(the state to build on, attempt number from 1) → what to swap in. Raises ValidationConflict when it no longer fits."""
+"""(base state, attempt number from 1) → what to swap in. Raises ValidationConflict when the change no longer applies."""
 
 
 def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay) -> TableState:
@@ -77,14 +76,22 @@ def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay)
     state = base
     while True:
         attempt_number += 1
-        attempt = replay(state, attempt_number)
+        try:
+            attempt = replay(state, attempt_number)
+        except FileNotFound:
+            # Expiry may have deleted manifests of a base that is no longer current.
+            newest = pointer.refresh()
+            if newest.metadata_location == state.metadata_location or attempt_number > policy.num_retries:
+                raise
+            state = newest
+            continue
         if attempt.metadata is state.metadata:
             if attempt_number > 1 or state.metadata_location is None:
                 return state  # nothing to change
             newest = pointer.refresh()
             if newest.metadata_location == state.metadata_location:
                 return state
-            state = newest  # the base was stale, so that there was nothing to do proves nothing
+            state = newest  # the base was stale: "nothing to change" may not hold for the newest state
             continue
         try:
             return pointer.swap(state, attempt.metadata)
@@ -93,12 +100,12 @@ def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay)
         except CommitConflict as conflict:
             elapsed_ms = pointer.effects.clock.monotonic_ms() - started_ms
             gives_up = attempt_number > policy.num_retries or elapsed_ms > policy.total_timeout_ms
-            if attempt_number > 1 and not gives_up:  # the first attempt may only have had a state that was long ago
-                _wait(pointer, attempt_number - 1, low_ms=policy.min_wait_ms, high_ms=policy.max_wait_ms)
+            if attempt_number > 1 and not gives_up:  # the first attempt may only have had stale metadata
+                back_off(pointer, attempt_number - 1, low_ms=policy.min_wait_ms, high_ms=policy.max_wait_ms)
             state = pointer.refresh()
             if attempt.snapshot_ids and attempt.landed_in(state):
-                # A store or proxy that repeated our own write reports a conflict with ourselves. A change without a
-                # snapshot may have been made alike by another, and is only replayed: that does it no harm.
+                # A store or proxy that repeated our own write reports a conflict with ourselves. Another commit may have made
+                # the same change without a snapshot: that is only replayed, which does no harm.
                 return state
             if gives_up:
                 raise _gave_up(pointer, attempt_number, conflict) from conflict
@@ -113,19 +120,19 @@ def _gave_up(pointer: TablePointer, attempt_number: int, conflict: CommitConflic
     )
 
 
-def _wait(pointer: TablePointer, number: int, *, low_ms: int, high_ms: int) -> None:
-    """Waits before the next of several tries: longer each time, and never as long as an equal writer waits."""
+def back_off(pointer: TablePointer, number: int, *, low_ms: int, high_ms: int) -> None:
+    """Waits before the next attempt: longer each time, with jitter, so that concurrent writers do not wait equally long."""
     exact = min(high_ms, low_ms * BACKOFF_FACTOR ** min(number - 1, 30))
     pointer.effects.sleeper.sleep_ms(exact + pointer.effects.rng.uniform(0, max(1.0, exact * 0.1)))
 
 
 def _settle_unknown(pointer: TablePointer, attempt: Attempt, policy: RetryPolicy, unknown: CommitUnknown) -> TableState:
-    """Looks at the table until it shows the attempt. Its absence proves nothing (it may still arrive), so nothing is
-    cleaned up and the caller is told what to look at."""
+    """Reads the table until it shows the attempt. Its absence proves nothing (the write may still arrive), so nothing is
+    cleaned up and the error says what to check."""
     for check in range(1, policy.status_check_num_retries + 1):
         if check > 1:
             low_ms, high_ms = policy.status_check_min_wait_ms, policy.status_check_max_wait_ms
-            _wait(pointer, check - 1, low_ms=low_ms, high_ms=high_ms)
+            back_off(pointer, check - 1, low_ms=low_ms, high_ms=high_ms)
         try:
             state = pointer.refresh()
         except FloebergError as error:

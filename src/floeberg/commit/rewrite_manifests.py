@@ -1,34 +1,35 @@
-"""Rewriting manifests: the same entries, grouped anew so that planning reads fewer and better-clustered manifests."""
+"""Rewrites manifests: the same entries, regrouped so that planning reads fewer and better-clustered manifests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec import structs
 
 from floeberg.commit.history import REPLACE
-from floeberg.commit.listing import write_snapshot
 from floeberg.commit.operation import Target
 from floeberg.commit.producer import branch_head, snapshot_updates
+from floeberg.commit.snapshot_writer import write_snapshot
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import ValidationConflict
 from floeberg.spec.changes.updates import MetadataUpdate
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
-from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from floeberg.spec.values.single_value import sort_key
-
-ClusterKey = Callable[[DataFile], object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RewriteManifests:
-    """Rewrites the manifests that `choose` picks (all by default), clustered by partition or by `cluster_by`, in manifests
-    of about `target_size_bytes`. Each attempt works on the manifests that are current then."""
+    """Rewrites the manifests that `choose` picks (all by default), clustered by partition, in manifests of about
+    `target_size_bytes`. Each attempt works on the manifests that are current then. The only manifest of its spec and
+    content is left alone."""
 
     choose: Callable[[ManifestFile], bool] = lambda manifest: True
-    cluster_by: ClusterKey | None = None
+    sort_by: Sequence[int] | None = None
+    """Partition fields by position, the first to cluster by first; all of them in their order by default."""
     target_size_bytes: int = 8 * 1024 * 1024
     target: Target = Target()
 
@@ -38,9 +39,15 @@ class RewriteManifests:
             return []
         snapshot_id = workspace.snapshot_id(self, base)
         before = workspace.manifests(parent, base)
-        chosen = [manifest for manifest in before if self.choose(manifest)]
-        if len(chosen) < 2 and all(manifest.may_have_live_files for manifest in chosen):
-            return []  # one manifest is as good as it gets
+        groups = _groups([manifest for manifest in before if self.choose(manifest)])
+        chosen = [
+            manifest
+            for group in groups
+            if len(group) > 1 or not group[0].may_have_live_files  # one manifest is as good as it gets
+            for manifest in group
+        ]
+        if not chosen:
+            return []
         picked = {manifest.manifest_path for manifest in chosen}
         kept = [manifest for manifest in before if manifest.manifest_path not in picked]
         created: list[ManifestFile] = []
@@ -90,13 +97,16 @@ class RewriteManifests:
             return []
         spec_id = group[0].partition_spec_id
         types = [field.type for field in partition_type_of(base, spec_id).fields]
-        by = self.cluster_by or (
-            lambda file: tuple(
-                (value is not None, sort_key(kind, value) if value is not None else None)
-                for kind, value in zip(types, file.partition, strict=True)
+        order = range(len(types)) if self.sort_by is None else self.sort_by
+
+        def key(entry: ManifestEntry) -> tuple[tuple[bool, Any], ...]:
+            values = entry.data_file.partition
+            return tuple(
+                (values[at] is not None, sort_key(types[at], values[at]) if values[at] is not None else None)
+                for at in order
             )
-        )
-        entries.sort(key=lambda entry: by(entry.data_file))  # type: ignore[arg-type, return-value]
+
+        entries.sort(key=key)
         bytes_per_entry = max(1, sum(manifest.manifest_length for manifest in group) // max(1, len(entries)))
         size = max(1, self.target_size_bytes // bytes_per_entry)
         return [
@@ -119,7 +129,7 @@ def _groups(manifests: Sequence[ManifestFile]) -> list[list[ManifestFile]]:
 
 
 def _same_live_files(before: Sequence[ManifestFile], after: Sequence[ManifestFile], workspace: Workspace) -> None:
-    """The last line of defence: as many live files after as before."""
+    """A last safeguard: the number of live files must not change."""
 
     def live(manifests: Sequence[ManifestFile]) -> int:
         return sum((m.added_files_count or 0) + (m.existing_files_count or 0) for m in manifests)

@@ -31,10 +31,11 @@ from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowDelta:
-    """Adds data and delete files, and removes delete files that new ones take in (or data files emptied by it).
+    """Adds data and delete files, and removes delete files that the new ones replace (or data files without live rows).
 
     `referenced` names all data files whose positions the new deletes hold; deletion vectors and delete files of one data
-    file name theirs themselves. `view` None is for changes that read nothing, such as upserts by equality deletes.
+    file name theirs themselves. `view` None is for changes that read nothing, such as upserts by equality deletes, whose
+    position deletes are for data files that the same change adds.
     """
 
     added: Sequence[DataFile] = ()
@@ -50,7 +51,7 @@ class RowDelta:
         one_vector_each(deletes, removed_data=self.removed_data, identifier=workspace.identifier)
         if self.view is not None:
             self._validate(base, workspace, deletes=deletes, view=self.view)
-        elif self.removed_data or any(file.content is FileContent.POSITION_DELETES for file in deletes):
+        elif self.removed_data or self._touches_other_files(deletes):
             raise InvalidInput(
                 f"table {workspace.identifier}: position deletes and removed files need the snapshot they were planned on "
                 "(view=ReadView(…)), so that a concurrent change of their data files is seen",
@@ -70,6 +71,12 @@ class RowDelta:
             ),
         )
 
+    def _touches_other_files(self, deletes: Sequence[DataFile]) -> bool:
+        """Whether position deletes may be for data files that the change does not add itself."""
+        scope = DeleteScope.of(deletes, self.referenced)
+        own = {file.file_path for file in self.added if file.content is FileContent.DATA}
+        return bool(scope.unnamed) or not scope.paths <= own
+
     def _operation(self, deletes: Sequence[DataFile]) -> str:
         adds_data = len(deletes) < len(self.added)
         if adds_data and not deletes and not self.removed_data:
@@ -77,7 +84,7 @@ class RowDelta:
         return DELETE if deletes and not adds_data else OVERWRITE
 
     def _check_places(self, base: TableMetadata, workspace: Workspace, deletes: Sequence[DataFile]) -> None:
-        """Once a commit: what happens to the data files afterwards is for the validations to see."""
+        """Checked once per commit: what other commits do to the data files later is up to the validations."""
         deletes_lie_with_their_data(
             deletes,
             added_data=[file for file in self.added if file.content is FileContent.DATA],

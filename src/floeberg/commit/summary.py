@@ -32,7 +32,7 @@ class SummaryBuilder:
     counts: dict[str, int] = field(default_factory=dict)
     partitions: dict[PartitionKey, tuple[DataFile, dict[str, int]]] = field(default_factory=dict)
     duplicates: int = 0
-    """Entries of files that another entry named already."""
+    """Duplicate entries of files that another entry has already."""
 
     def added(self, file: DataFile) -> None:
         if file.content is FileContent.DATA:
@@ -55,8 +55,7 @@ class SummaryBuilder:
             partition[key] = partition.get(key, 0) + number
 
     def build(self, previous: Mapping[str, str] | None, extra: Mapping[str, str]) -> dict[str, str]:
-        """The summary without `operation`. Totals continue the previous summary's, and are left out where it does not
-        give them (its writer did not know)."""
+        """The summary without `operation`. Totals continue those of the previous summary, and are left out if it has none."""
         summary = {key: str(number) for key, number in self.counts.items() if number}
         if self.duplicates:
             summary["deleted-duplicate-files"] = str(self.duplicates)

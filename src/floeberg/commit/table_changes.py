@@ -1,6 +1,6 @@
 """Changes of a table's definition: schema, partition spec, sort order, properties, location, version, statistics.
 
-Each holds the edit, not its result, so that it is replayed on whatever schema or spec is there when it commits.
+Each holds the edit, not its result, so that it can be replayed on the schema or spec that the table has when it commits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RESERVED_PROPERTIES = frozenset(
     {"uuid", "snapshot-count", "current-snapshot-summary", "current-snapshot-id", "current-snapshot-timestamp-ms",
      "current-schema", "default-partition-spec", "default-sort-order"}
 )  # fmt: skip
-"""Names the reference implementation derives and refuses to store."""
+"""Names that the reference implementation derives and does not store."""
 
 
 def schema_update_of(
@@ -165,7 +165,7 @@ class UpgradeTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChangeLocation:
-    """Where new files go; files that are there stay where they are."""
+    """Sets where new files are written; existing files stay where they are."""
 
     location: str
 
@@ -196,7 +196,7 @@ class ChangeStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlainUpdates:
-    """Updates that need no look at the base (removal of old schemas and specs, encryption keys)."""
+    """Updates that do not depend on the base (removal of old schemas and specs, encryption keys)."""
 
     given: Sequence[MetadataUpdate]
 

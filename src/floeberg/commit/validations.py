@@ -25,7 +25,7 @@ SHOWN_FILES = 5
 
 
 def no_added_data_files(changes: ConcurrentChanges, test: FileTest, *, what: str) -> None:
-    """No concurrent commit added data that the operation would have had to look at."""
+    """No concurrent commit added data that the operation would have read."""
     added = changes.added(ManifestContent.DATA, (APPEND, OVERWRITE))
     _refuse(changes, added, test, f"added data files that {what} must take into account")
 
@@ -37,14 +37,14 @@ def no_added_delete_files(changes: ConcurrentChanges, test: FileTest, *, what: s
 
 
 def no_removed_data_files(changes: ConcurrentChanges, test: FileTest, *, what: str) -> None:
-    """No concurrent commit removed rows, by whole data files, that the operation looked at."""
+    """No concurrent commit removed data files with rows that the operation read."""
     removed = changes.removed(ManifestContent.DATA, (OVERWRITE, DELETE))
     _refuse(changes, removed, test, f"removed data files that {what} read")
 
 
 def no_rows_deleted(changes: ConcurrentChanges, matcher: FileMatcher, *, what: str) -> None:
-    """No concurrent commit deleted rows that the operation looked at. What position deletes of one data file deleted is
-    judged by that file's metrics: the delete file itself says nothing of its rows."""
+    """No concurrent commit deleted rows that the operation read. The metrics of the data file tell which rows its position
+    deletes may have deleted: the delete file itself does not."""
     for snapshot, entry in changes.added(ManifestContent.DELETES, (OVERWRITE, DELETE)):
         deletes = entry.data_file
         path = single_referenced_path(deletes) if deletes.content is FileContent.POSITION_DELETES else None
@@ -66,18 +66,23 @@ def _may_match(changes: ConcurrentChanges, snapshot: Snapshot, matcher: FileMatc
 
 
 def data_files_exist(changes: ConcurrentChanges, test: FileTest, *, what: str) -> None:
-    """Every data file that the operation refers to is still there. New deletes of a file that is gone would do nothing,
-    and an UPDATE would leave the old row beside the new one."""
+    """Every data file that the operation refers to is still there. New deletes of a removed file would have no effect, and an
+    UPDATE would leave the old row beside the new one."""
     removed = changes.removed(ManifestContent.DATA, (OVERWRITE, REPLACE, DELETE))
     _refuse(changes, removed, test, f"removed data files that {what}")
 
 
 def no_new_deletes_for(
-    changes: ConcurrentChanges, files: Collection[DataFile], *, ignore_equality_deletes: bool
+    changes: ConcurrentChanges,
+    files: Collection[DataFile],
+    *,
+    ignore_equality_deletes: bool,
+    ignore_position_deletes: bool = False,
 ) -> None:
-    """No concurrent commit deleted rows of files that the operation replaces: they would come back to life.
+    """No concurrent commit deleted rows of files that the operation replaces: the rows would reappear.
 
-    Equality deletes may be ignored by a rewrite that keeps its starting sequence number, because they still apply.
+    Equality deletes may be ignored by a rewrite that keeps its starting sequence number, where they still apply
+    (`equality_deletes_reach_the_same_rows`), and position deletes by one that carries them over to its new files.
     """
     if not files:
         return
@@ -87,11 +92,38 @@ def no_new_deletes_for(
     def hits(deletes: DataFile) -> bool:
         if deletes.content is FileContent.EQUALITY_DELETES:
             return not ignore_equality_deletes and _equality_deletes_reach(changes, deletes, partitions)
+        if ignore_position_deletes:
+            return False
         single = single_referenced_path(deletes)
         return partitions.holds(deletes) if single is None else single in paths
 
     added = changes.added(ManifestContent.DELETES, (OVERWRITE, DELETE))
     _refuse(changes, added, hits, "deleted rows of data files that this operation replaces")
+
+
+def equality_deletes_reach_the_same_rows(
+    changes: ConcurrentChanges, removed: Collection[DataFile], added: Collection[DataFile]
+) -> None:
+    """No concurrent commit added equality deletes that reach other rows in the new files than in the removed ones, whose
+    sequence number the new files keep. An equality delete reaches only files of its own spec and partition, unless its
+    spec has no fields: rows that leave its reach would come back to life, and rows that enter it would be lost."""
+    if not added:
+        return
+    before, after = PartitionSet.of(removed), PartitionSet.of(added)
+    one_spec = len({file.spec_id for file in (*removed, *added)}) == 1
+
+    def hits(deletes: DataFile) -> bool:
+        if (
+            deletes.content is not FileContent.EQUALITY_DELETES
+            or changes.metadata.spec(deletes.spec_id).is_unpartitioned
+        ):
+            return False
+        reached, reaches = before.holds(deletes), after.holds(deletes)
+        # Under one spec the rows of a partition stay in it, because their values decide it.
+        return reached != reaches if one_spec else reached or reaches
+
+    added_deletes = changes.added(ManifestContent.DELETES, (OVERWRITE, DELETE))
+    _refuse(changes, added_deletes, hits, "deleted rows by keys that this rewrite moves to another partition spec")
 
 
 def no_concurrent_deletes_on(

@@ -1,8 +1,8 @@
-"""The workspace of one commit: reads manifests, writes new ones, and remembers both over the attempts.
+"""The workspace of one commit: reads manifests, writes new ones, and keeps both over the attempts.
 
-A manifest written for one attempt is used again by the next where it still says the same, because sequence numbers and
-row ids of new files are inherited from the manifest list. What the commit wrote is known here, so that it can be removed
-when, and only when, it is proved that nothing refers to it.
+The next attempt reuses a manifest that is unchanged, because new files inherit sequence numbers and row ids from the manifest
+list. The workspace knows every file that the commit wrote, so that it can remove them when, and only when, it is proven that
+nothing refers to them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import polars as pl
 from floeberg.commit.pointer import TablePointer
 from floeberg.errors import FloebergError, StorageError, UnsupportedFeature
 from floeberg.files.frame import manifest_frame
+from floeberg.files.manifest import WrittenManifest, read_manifest, unlisted_manifest, write_manifest
 from floeberg.files.manifest import entries as entries_of
-from floeberg.files.manifest import read_manifest, read_manifest_header, write_manifest
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -33,7 +33,7 @@ COMPRESSION: Final = "write.manifest.compression-codec"
 COMPRESSION_LEVEL: Final = "write.manifest.compression-level"
 
 EntriesKey = tuple[str, int, int | None]
-"""A manifest as one list describes it: an own manifest is listed anew, with another age, at each attempt."""
+"""(path, sequence number, first row id): each attempt lists the manifests of this commit with another sequence number."""
 
 
 class Workspace:
@@ -64,7 +64,7 @@ class Workspace:
         return self._pointer.effects.clock.now_ms()
 
     def snapshot_id(self, key: object, base: TableMetadata) -> int:
-        """The id of the snapshot that an operation makes: one for all attempts, and no one else's."""
+        """The id of the snapshot that an operation makes: the same in all attempts, and unique in the table."""
         known = self._snapshot_ids.get(id(key))
         if known is not None and not base.snapshots.has_id(known):
             return known
@@ -77,14 +77,14 @@ class Workspace:
         raise FloebergError(f"table {self.identifier}: no free snapshot id in {MAX_SNAPSHOT_ID_DRAWS} draws")
 
     def remember(self, key: object, make: Callable[[], T]) -> T:
-        """What `make` gave for this key the first time, so that a replay has the same parts."""
+        """The result of the first `make` for this key, so that a replay reuses it."""
         if id(key) not in self._remembered:
             self._remembered[id(key)] = make()
             self._keys[id(key)] = key
         return self._remembered[id(key)]  # type: ignore[return-value]
 
     def is_own(self, snapshot: Snapshot) -> bool:
-        """Whether this commit made the snapshot. Ids may repeat in a broken world; manifest lists are named by uuid."""
+        """Whether this commit made the snapshot. Snapshot ids can collide; the names of manifest lists have a uuid."""
         return snapshot.manifest_list is not None and snapshot.manifest_list in self._own_lists
 
     # reading
@@ -111,14 +111,9 @@ class Workspace:
         known = self._described.get(key)
         if known is None:
             data = self._read(path)
-            spec_id = read_manifest_header(data).partition_spec_id
-            bare = ManifestFile(
-                manifest_path=path,
-                manifest_length=len(data),
-                partition_spec_id=metadata.default_spec_id if spec_id is None else spec_id,
-                added_snapshot_id=snapshot.snapshot_id,
-            )
-            known = self._described[key] = self.counted(bare, metadata)
+            spec_id = metadata.default_spec_id
+            unlisted = unlisted_manifest(data, path, snapshot_id=snapshot.snapshot_id, default_spec_id=spec_id)
+            known = self._described[key] = self.counted(unlisted, metadata)
         return known
 
     def counted(self, manifest: ManifestFile, metadata: TableMetadata) -> ManifestFile:
@@ -174,29 +169,18 @@ class Workspace:
         metadata: TableMetadata,
         snapshot_id: int,
     ) -> ManifestFile:
-        """A manifest of these entries, in their order, written unless an earlier attempt wrote the very same."""
-        key = (spec_id, content, metadata.format_version, snapshot_id, tuple(_said(entry) for entry in entries))
+        """A manifest of these entries, in their order; one that an earlier attempt wrote with the same entries is reused."""
+        key = (spec_id, content, metadata.format_version, snapshot_id, tuple(_entry_key(entry) for entry in entries))
         known = self._written.get(key)
         if known is not None:
             return known
         location = self.metadata_location(metadata, f"{self.commit_uuid}-m{self._manifest_number}.avro")
         self._manifest_number += 1
-        properties = metadata.properties
-        written = write_manifest(
-            entries,
-            spec=metadata.spec(spec_id),
-            schema=metadata.current_schema,
-            format_version=metadata.format_version,
-            content=content,
-            snapshot_id=snapshot_id,
-            partition_type=partition_type_of(metadata, spec_id),
-            codec=properties.get(COMPRESSION, "gzip"),
-            level=integer_property(properties, COMPRESSION_LEVEL, 0) if COMPRESSION_LEVEL in properties else None,
-        )
+        written = encode_manifest(entries, spec_id=spec_id, content=content, metadata=metadata, snapshot_id=snapshot_id)
         self._write(location, written.data)
         manifest = written.to_manifest_file(location)
         self._written[key] = manifest
-        # As they are, without an age: only a merge in this very attempt reads them so.
+        # Without inherited sequence numbers: only a merge in this attempt reads them.
         self._entries[location, manifest.sequence_number, None] = list(entries)
         return manifest
 
@@ -214,9 +198,9 @@ class Workspace:
     # the end
 
     def clean_up(self, *, keep: TableMetadata | None) -> None:
-        """Removes what the commit wrote and nothing refers to. Only called when the outcome is proved: `keep` is the
-        committed metadata, or None when the commit was rejected. What cannot be removed is left to orphan removal: it
-        must not hide the outcome."""
+        """Removes files of the commit that nothing refers to. Only called when the outcome is proven: `keep` is the committed
+        metadata, or None when the commit was rejected. A file that cannot be removed is left to orphan removal: it must not
+        hide the outcome."""
         kept: set[str] = set()
         for snapshot_id in () if keep is None else self._snapshot_ids.values():
             snapshot = keep.find_snapshot(snapshot_id) if keep is not None else None
@@ -230,7 +214,7 @@ class Workspace:
             try:
                 self._pointer.store_for(location).delete(location)
             except StorageError:
-                continue  # an orphan, which costs space and nothing else
+                continue  # an orphan file costs space, nothing else
         self._created = [location for location in self._created if location in kept]
 
     def _write(self, location: str, content: bytes) -> None:
@@ -241,8 +225,31 @@ class Workspace:
         return self._pointer.store_for(location).read(location)
 
 
-def _said(entry: ManifestEntry) -> tuple[object, ...]:
-    """What a manifest says of a file, as far as it may change from one attempt to the next."""
+def encode_manifest(
+    entries: Sequence[ManifestEntry],
+    *,
+    spec_id: int,
+    content: ManifestContent,
+    metadata: TableMetadata,
+    snapshot_id: int,
+) -> WrittenManifest:
+    """A manifest's bytes, compressed as the table's properties say."""
+    properties = metadata.properties
+    return write_manifest(
+        entries,
+        spec=metadata.spec(spec_id),
+        schema=metadata.current_schema,
+        format_version=metadata.format_version,
+        content=content,
+        snapshot_id=snapshot_id,
+        partition_type=partition_type_of(metadata, spec_id),
+        codec=properties.get(COMPRESSION, "gzip"),
+        level=integer_property(properties, COMPRESSION_LEVEL, 0) if COMPRESSION_LEVEL in properties else None,
+    )
+
+
+def _entry_key(entry: ManifestEntry) -> tuple[object, ...]:
+    """The part of a manifest's entry that may change from one attempt to the next."""
     file = entry.data_file
     return (
         entry.status,

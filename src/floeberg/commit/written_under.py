@@ -1,4 +1,4 @@
-"""A check between operations of one commit: files that were written already mean the same in the table they go to."""
+"""A check between operations of one commit: files that were already written fit the schema and specs they are committed to."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from floeberg.spec.metadata.table_metadata import TableMetadata
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WrittenUnder:
     """Refuses a commit whose own changes of the schema, partition spec or sort order get other ids when they are replayed
-    than when files were written with them: another commit came first and took those ids for something else, and the files
-    would be read as that.
+    than when its files were written: a concurrent commit took those ids, and readers would misread the files.
 
     `start` is the table before the changes, `planned` the one that the files were written for.
     """
@@ -33,7 +32,7 @@ class WrittenUnder:
         return []
 
     def _columns_stay(self, base: TableMetadata) -> bool:
-        """What others do to columns that were there before is no matter: ids of columns are never given again."""
+        """Concurrent changes of existing columns do not matter: column ids are never reused."""
         found = base.current_schema.by_id
         return all(
             found.get(field_id) == column

@@ -1,5 +1,7 @@
-"""What is read although it is not as the specification says, because other writers leave it so. Each time it is said:
-as a warning in the log, or to whoever gathers it. `docs/reference/leniencies.md` lists them."""
+"""Leniencies: what is read although it violates the specification, because other writers produce it.
+
+Each one is reported: as a warning in the log, or to the caller that collects them. `docs/reference/leniencies.md` lists them.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def tolerate(leniency: Leniency, location: str, message: str) -> None:
 
 @contextmanager
 def gathered_leniencies() -> Iterator[list[Tolerated]]:
-    """Within it, what this thread tolerates goes into the list and not into the log."""
+    """Inside the block, leniencies of this thread are added to the list and not logged."""
     found: list[Tolerated] = []
     token = _gathered.set(found)
     try:

@@ -13,12 +13,7 @@ from floeberg.errors import InvalidInput
 from floeberg.expr.bounds import Known, can_be_nan, decode_bounds, may_hold
 from floeberg.expr.nodes import AlwaysFalse, AlwaysTrue, BoundPredicate, BoundReference, Expression, fold
 from floeberg.expr.rewrite import push_down_not
-from floeberg.spec.snapshots.manifest_entry import FieldSummary, ManifestFile
-
-
-def manifest_may_match(expression: Expression, manifest: ManifestFile) -> bool:
-    """Inclusive: false only when no live file of the manifest can match, by its counts or its summaries."""
-    return manifest.may_have_live_files and summaries_may_match(expression, manifest.partitions)
+from floeberg.spec.snapshots.manifest_entry import FieldSummary
 
 
 def summaries_may_match(expression: Expression, summaries: Sequence[FieldSummary] | None) -> bool:

@@ -64,19 +64,6 @@ def inclusive_projection(
     )
 
 
-def strict_projection(
-    spec: PartitionSpec, schema: Schema, expression: Expression, *, case_sensitive: bool = True
-) -> Expression:
-    """The partitions all of whose rows make the expression true."""
-    return fold(
-        bind(expression, schema, case_sensitive=case_sensitive),
-        leaf=lambda node: or_(*project_strict(spec, node)),
-        every=lambda parts: and_(*parts),
-        some=lambda parts: or_(*parts),
-        negate=not_,
-    )
-
-
 def project_inclusive(spec: PartitionSpec, leaf: Expression) -> list[Expression]:
     """What a bound predicate (or constant) says of each partition field; all of it holds where the predicate does."""
     if not isinstance(leaf, BoundPredicate):

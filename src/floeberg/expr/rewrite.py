@@ -35,17 +35,6 @@ def push_down_not(expression: Expression) -> Expression:
     return both[0]
 
 
-def simplify(expression: Expression) -> Expression:
-    """The same with constants folded, equal children kept once, and double negation removed."""
-    return fold(
-        expression,
-        leaf=lambda node: node,
-        every=lambda parts: and_(*parts),
-        some=lambda parts: or_(*parts),
-        negate=not_,
-    )
-
-
 def conjuncts(expression: Expression) -> tuple[Expression, ...]:
     """The parts that must all be true; none for an expression that is always true."""
     match expression:

@@ -14,7 +14,7 @@ from typing import Final
 
 from floeberg.errors import InvalidInput
 from floeberg.files.avro_container import encode_long
-from floeberg.files.avro_schemas import decimal_required_bytes
+from floeberg.files.avro_types import decimal_required_bytes
 from floeberg.spec.types import (
     BinaryType,
     BooleanType,

@@ -6,60 +6,14 @@ that goes by one of them finds its way.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.types import (
-    BinaryType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FixedType,
-    FloatType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructType,
-    TimestampNsType,
-    TimestampType,
-    TimestamptzNsType,
-    TimestamptzType,
-    TimeType,
-    UnknownType,
-    UuidType,
-)
-
-AvroSchema = dict[str, object]
+from floeberg.files.avro_types import AVRO_PRIMITIVES, AvroSchema, avro_field_name, decimal_required_bytes
+from floeberg.spec.types import DecimalType, FixedType, IcebergType, StructType, UuidType
 
 DEFAULT_BLOCK_SIZE_IN_BYTES: Final = 64 * 1024 * 1024
 """What v1 requires in `block_size_in_bytes`, a field that no one reads."""
-
-_DECIMAL_BYTES: Final = tuple(next(n for n in range(1, 17) if 10**p - 1 < 1 << (8 * n - 1)) for p in range(39))
-_AVRO_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LOGICAL: Final[dict[type[IcebergType], AvroSchema | str]] = {
-    BooleanType: "boolean",
-    IntegerType: "int",
-    LongType: "long",
-    FloatType: "float",
-    DoubleType: "double",
-    StringType: "string",
-    BinaryType: "bytes",
-    UnknownType: "null",
-    DateType: {"type": "int", "logicalType": "date"},
-    TimeType: {"type": "long", "logicalType": "time-micros"},
-    TimestampType: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
-    TimestamptzType: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
-    TimestampNsType: {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": False},
-    TimestamptzNsType: {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": True},
-}
-
-
-def decimal_required_bytes(precision: int) -> int:
-    """The least number of bytes that hold any decimal of that precision."""
-    return _DECIMAL_BYTES[precision]
 
 
 def _required(field_id: int, name: str, kind: object, doc: str | None = None) -> AvroSchema:
@@ -176,22 +130,6 @@ def partition_schema(partition_type: StructType) -> AvroSchema:
     return {"type": "record", "name": "r102", "fields": fields}
 
 
-def avro_field_name(name: str) -> str:
-    """A name that Avro allows: other characters become `_x` and their code, a leading digit gets `_` before it."""
-    if _AVRO_NAME.fullmatch(name):
-        return name
-    out: list[str] = []
-    for place, char in enumerate(name):
-        if char.isascii() and (char.isalpha() or char == "_" or (char.isdigit() and place)):
-            out.append(char)
-        elif char.isascii() and char.isdigit():
-            out.append("_" + char)
-        else:
-            units = char.encode("utf-16-be", "surrogatepass")
-            out += (f"_x{int.from_bytes(units[at : at + 2]):X}" for at in range(0, len(units), 2))
-    return "".join(out)
-
-
 def _avro_type(kind: IcebergType) -> AvroSchema | str:
     if isinstance(kind, DecimalType):
         name = f"decimal_{kind.precision}_{kind.scale}"
@@ -202,7 +140,7 @@ def _avro_type(kind: IcebergType) -> AvroSchema | str:
         return {"type": "fixed", "name": f"fixed_{kind.length}", "size": kind.length}
     if isinstance(kind, UuidType):
         return {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"}
-    if (known := _LOGICAL.get(type(kind))) is not None:
+    if (known := AVRO_PRIMITIVES.get(type(kind))) is not None:
         return known
     raise InvalidInput(f"a partition field cannot be of type {kind}", type=str(kind))
 

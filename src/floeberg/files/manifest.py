@@ -189,6 +189,17 @@ def read_manifest_header(data: bytes, *, limits: DecodeLimits = DEFAULT_LIMITS) 
     )
 
 
+def unlisted_manifest(data: bytes, path: str, *, snapshot_id: int, default_spec_id: int) -> ManifestFile:
+    """A v1 manifest that its snapshot names without a manifest list: its own header says which spec it has."""
+    spec_id = read_manifest_header(data).partition_spec_id
+    return ManifestFile(
+        manifest_path=path,
+        manifest_length=len(data),
+        partition_spec_id=default_spec_id if spec_id is None else spec_id,
+        added_snapshot_id=snapshot_id,
+    )
+
+
 class _Tally:
     """Counts entries on their way into the file, and refuses what no manifest may hold."""
 

@@ -20,11 +20,10 @@ from floeberg.files.avro_encode import partition_encoder
 from floeberg.files.avro_schemas import DEFAULT_BLOCK_SIZE_IN_BYTES, manifest_entry_schema
 from floeberg.files.compression import avro_codec
 from floeberg.files.manifest import WrittenManifest, manifest_metadata, partition_tuples
-from floeberg.files.manifest_describe import described
 from floeberg.files.partition_summary import PartitionSummaries
 from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.schema import Schema
-from floeberg.spec.snapshots.manifest_entry import EntryStatus, FileContent, ManifestContent
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, FieldSummary, FileContent, ManifestContent
 from floeberg.spec.types import StructType
 
 _CHUNK_ROWS: Final = 4_096
@@ -78,7 +77,7 @@ def write_manifest_frame(
     summaries = PartitionSummaries(partition_type)
     for values in partitions:
         summaries.add(values)
-    return described(
+    return _described(
         frame,
         data,
         partition_spec_id=spec.spec_id,
@@ -159,3 +158,34 @@ def _blocked(chunks: Iterable[Ragged]) -> Iterator[tuple[int, bytes]]:
                 rest, count = b"", 0
     if count:
         yield count, rest
+
+
+def _described(
+    frame: pl.DataFrame,
+    data: bytes,
+    *,
+    partition_spec_id: int,
+    content: ManifestContent,
+    snapshot_id: int | None,
+    partitions: tuple[FieldSummary, ...],
+) -> WrittenManifest:
+    """A manifest's bytes with the counts of its entries."""
+    counted = {
+        status: frame.filter(pl.col("status") == status).select(pl.len(), pl.col("record_count").sum()).row(0)
+        for status in EntryStatus
+    }
+    live = frame.filter(pl.col("status") != EntryStatus.DELETED).get_column("sequence_number").drop_nulls().to_list()
+    return WrittenManifest(
+        data=data,
+        partition_spec_id=partition_spec_id,
+        content=content,
+        snapshot_id=snapshot_id,
+        added_files_count=counted[EntryStatus.ADDED][0],
+        existing_files_count=counted[EntryStatus.EXISTING][0],
+        deleted_files_count=counted[EntryStatus.DELETED][0],
+        added_rows_count=counted[EntryStatus.ADDED][1],
+        existing_rows_count=counted[EntryStatus.EXISTING][1],
+        deleted_rows_count=counted[EntryStatus.DELETED][1],
+        min_sequence_number=min(live, default=None),
+        partitions=partitions,
+    )

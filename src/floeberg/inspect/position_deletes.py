@@ -22,6 +22,7 @@ from floeberg.spec.schemas.metadata_columns import (
     DELETE_FILE_PATH,
     DELETE_FILE_POS,
     DELETE_FILE_ROW_ID,
+    DELETE_FILE_ROW_NAME,
     FILE_PATH,
     SPEC_ID,
 )
@@ -46,7 +47,12 @@ def position_deletes_schema(source: Source) -> Schema:
     return Schema(
         DELETE_FILE_PATH,
         DELETE_FILE_POS,
-        NestedField(DELETE_FILE_ROW_ID, "row", _row_type(source.metadata.current_schema), doc="Deleted row values"),
+        NestedField(
+            DELETE_FILE_ROW_ID,
+            DELETE_FILE_ROW_NAME,
+            _row_type(source.metadata.current_schema),
+            doc="Deleted row values",
+        ),
         *(partition if len(source.partition_type) else ()),
         NestedField(SPEC_ID.field_id, "spec_id", INT, required=True),
         NestedField(FILE_PATH.field_id, "delete_file_path", STRING, required=True),

@@ -1,4 +1,4 @@
-"""Checks a table: that every file it refers to is there and is what the metadata say. Nothing is changed."""
+"""Checks a table: every file it refers to exists and is as the metadata say. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from floeberg.spec.snapshots.snapshot import Snapshot
 
 T = TypeVar("T")
 Progress = Callable[[str, int], None]
-"""Told what is being looked at, and how many of it are done."""
+"""Called with what is being checked, and how much of it is done."""
 
 THREADS: Final = 8
 _AHEAD: Final = 256
@@ -55,7 +55,7 @@ def check_table(
 
 
 def _heads(metadata: TableMetadata) -> list[Snapshot]:
-    """The snapshots that people read: the current one and those of branches and tags."""
+    """The snapshots that are read by name: the current one and those of branches and tags."""
     ids = dict.fromkeys((metadata.current_snapshot_id, *(ref.snapshot_id for ref in metadata.refs.values())))
     return [found for wanted in ids if wanted is not None and (found := metadata.find_snapshot(wanted)) is not None]
 
@@ -82,14 +82,14 @@ class _TableChecker:
             read_footers=self._read_footers,
         )
         for done, found in enumerate(_in_parallel(checker.check, self._files(manifests)), 1):
-            self.findings.take(found)
+            self.findings.add_all(found)
             self._progress("files", done)
         whole = SnapshotChecker(self._metadata, self._store_for, read_deletes=self._read_footers)
         rows = RowChecker(self._metadata, self._store_for)
         for done, snapshot in enumerate(heads, 1):
-            self.findings.take(whole.check(snapshot))
+            self.findings.add_all(whole.check(snapshot))
             if self._read_rows:
-                self.findings.take(rows.check(snapshot))
+                self.findings.add_all(rows.check(snapshot))
             self._progress("snapshots", done)
 
     def _check_other_files(self) -> None:
@@ -190,7 +190,7 @@ class _TableChecker:
 
     @contextmanager
     def _gathered(self) -> Iterator[None]:
-        """What is tolerated within it goes into the findings."""
+        """Collects the leniencies inside the block as findings."""
         with gathered_leniencies() as tolerated:
             yield
         self.findings.tolerated(tolerated)

@@ -1,4 +1,4 @@
-"""A file against what its manifest entry says of it."""
+"""Compares a file with its manifest entry."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class FileChecker:
     read_footers: bool = True
 
     def check(self, file: DataFile) -> Findings:
-        """What is wrong with a file; nothing is raised for what the file is or holds."""
+        """What is wrong with a file; its content raises nothing."""
         with gathered_leniencies() as tolerated:
             findings = self._checked(file)
         findings.tolerated(tolerated)

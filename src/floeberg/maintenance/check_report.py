@@ -91,7 +91,7 @@ class Findings:
         for found in leniencies:
             self.warn(Problem.LENIENCY, found.location, f"{found.message} ({found.leniency})")
 
-    def take(self, findings: Findings) -> None:
+    def add_all(self, findings: Findings) -> None:
         self.found.update(findings.found)
 
     def report(self, table: str) -> CheckReport:

@@ -13,7 +13,7 @@ from floeberg.errors import FloebergError
 from floeberg.maintenance.check_report import Findings, Problem
 from floeberg.scan.manifest_frames import StoreFor
 from floeberg.scan.plan import plan_files
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.metadata_columns import ROW_ID
@@ -38,7 +38,7 @@ class RowChecker:
         has_ids = self._metadata.format_version >= MIN_FORMAT_VERSION and snapshot.first_row_id is not None
         projection = Schema(*schema.fields, ROW_ID) if has_ids else schema
         try:
-            plan = plan_files(self._metadata, Chosen(snapshot, schema), store_for=self._store_for)
+            plan = plan_files(self._metadata, SnapshotChoice(snapshot, schema), store_for=self._store_for)
             reader = table_reader(self._metadata, schema, store_for=self._store_for)
         except FloebergError:
             return findings  # what keeps the snapshot from being planned was reported where it was read

@@ -14,7 +14,7 @@ from floeberg.maintenance.check_report import Findings, Problem
 from floeberg.scan.manifest_frames import ManifestReader, StoreFor
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import entries_of
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, FileContent, ManifestContent
 from floeberg.spec.snapshots.snapshot import Snapshot
@@ -122,7 +122,10 @@ class SnapshotChecker:
             return
         try:
             plan = plan_files(
-                self._metadata, Chosen(snapshot, self._metadata.current_schema), store_for=self._store_for, where=TRUE
+                self._metadata,
+                SnapshotChoice(snapshot, self._metadata.current_schema),
+                store_for=self._store_for,
+                where=TRUE,
             )
             applied = {delete.file.identity for delete in plan.delete_files}
         except FloebergError as error:

@@ -1,7 +1,5 @@
-"""Expiring snapshots: which ones go, in one commit, and then the files that only they reached.
-
-https://iceberg.apache.org/spec/#snapshot-retention-policy
-"""
+"""Expires snapshots: which ones, in one commit, and then the files that only they reached.
+https://iceberg.apache.org/spec/#snapshot-retention-policy"""
 
 from __future__ import annotations
 
@@ -37,10 +35,8 @@ GC_ENABLED: Final = "gc.enabled"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expiry:
-    """What shall go: snapshots older than a time but for the last so many of each branch, and those named.
-
-    What is None comes from the table's properties, and a branch's own settings come before either.
-    """
+    """What to expire: snapshots older than a time except the last few of each branch, and named snapshots. Settings that are
+    None come from the table's properties; a branch's own settings take precedence over both."""
 
     older_than_ms: int | None = None
     retain_last: int | None = None
@@ -54,7 +50,7 @@ class Expiry:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """The table after an expiry, the snapshots that went, and the files that were deleted with them."""
+    """The table after an expiry, the expired snapshots, and the deleted files."""
 
     state: TableState
     snapshot_ids: tuple[int, ...]
@@ -63,7 +59,7 @@ class Expired:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ExpireSnapshots:
-    """The operation: it decides anew on whatever is there when it commits. `expired_from` is what it last decided on."""
+    """The operation. Each attempt decides on the current metadata; `expired_from` is the state of the last attempt."""
 
     expiry: Expiry
     now_ms: int
@@ -108,7 +104,7 @@ def expire_snapshots(pointer: TablePointer, state: TableState, expiry: Expiry, *
 
 
 def _retained_refs(base: TableMetadata, *, now_ms: int) -> dict[str, SnapshotRef]:
-    """main always; another by its age, which is that of its head."""
+    """`main`, and references whose head is not older than their maximum age."""
     default = integer_property(base.properties, MAX_REF_AGE, MAX_REF_AGE_DEFAULT)
     kept: dict[str, SnapshotRef] = {}
     for name, ref in base.refs.items():

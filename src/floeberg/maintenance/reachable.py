@@ -1,4 +1,4 @@
-"""Which files snapshots reach, and deleting those that none does any more."""
+"""The files that snapshots reach, and the deletion of those that none does any more."""
 
 from __future__ import annotations
 

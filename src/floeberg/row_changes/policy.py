@@ -9,6 +9,7 @@ from floeberg.commit.isolation import IsolationLevel
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spec.metadata.table_metadata import TableMetadata
 
+GRANULARITY: Final = "write.delete.granularity"
 _ENCRYPTION_KEY: Final = "encryption.key-id"
 
 
@@ -40,7 +41,7 @@ def isolation_level(metadata: TableMetadata, verb: str) -> IsolationLevel:
 
 def delete_granularity(metadata: TableMetadata) -> DeleteGranularity:
     """The granularity of position delete files. Raises InvalidInput for a property that names none."""
-    return _property(metadata, "write.delete.granularity", DeleteGranularity.FILE)
+    return _property(metadata, GRANULARITY, DeleteGranularity.FILE)
 
 
 def refuse_encrypted(metadata: TableMetadata) -> None:

@@ -1,8 +1,8 @@
-"""COUNT, MIN and MAX from metadata alone, where they are exact; otherwise nothing is said.
+"""COUNT, MIN and MAX from metadata alone, where they are exact; otherwise no result.
 
-A count of rows is exact when every planned file is wholly within the filter and its deletes are deletion vectors, which
-count what they delete. Counts and bounds of a column are exact only in files without deletes, and bounds only of types
-that writers never cut or round: not text and bytes, which are truncated, and not the timestamps of ORC files, whose
+A count of rows is exact if every row of every planned file matches the filter and its deletes are deletion vectors, which
+have a cardinality. Counts and bounds of a column are exact only in files without deletes, and bounds only of types that
+writers never truncate or round: not strings and binary, which are truncated, and not the timestamps of ORC files, whose
 statistics are in milliseconds. NaN is greater than any other value, and is not in the bounds.
 """
 
@@ -25,7 +25,7 @@ from floeberg.scan.known_columns import KnownColumns, known_columns
 from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor
 from floeberg.scan.plan import Planner
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import FileFormat
 from floeberg.spec.types import (
@@ -78,7 +78,7 @@ class Aggregated:
 
 def aggregate_from_metadata(
     metadata: TableMetadata,
-    chosen: Chosen,
+    chosen: SnapshotChoice,
     aggregates: Sequence[Aggregate],
     *,
     store_for: StoreFor,

@@ -59,15 +59,15 @@ def plan_changelog(
     threads: int = DEFAULT_THREADS,
 ) -> ChangelogPlan:
     """The changes after `from_snapshot_id` (exclusive; None: from the beginning) up to `to_snapshot_id` (None: now), read
-    with the current schema. Raises InvalidInput when the first snapshot is no ancestor of the last, SnapshotNotFound
-    when a snapshot's parent is needed and expired."""
+    with the current schema. Raises InvalidInput when the first snapshot is no ancestor of the last, SnapshotNotFound when a
+    parent snapshot is needed and expired."""
     changes = [
         snapshot
         for snapshot in snapshots_between(metadata, from_snapshot_id=from_snapshot_id, to_snapshot_id=to_snapshot_id)
         if snapshot.operation != Operation.REPLACE
     ]
     schema = metadata.current_schema
-    kept = cache if cache is not None else FrameCache()  # each snapshot is looked at as parent and as child
+    kept = cache if cache is not None else FrameCache()  # each snapshot is read as parent and as child
     reader = ManifestReader(metadata, schema, store_for, cache=kept, threads=threads)
     bound = bind(where, schema, case_sensitive=case_sensitive)
     tasks: list[ChangelogTask] = []
@@ -119,7 +119,7 @@ class _SnapshotChanges:
         ]
         gone = any(part.frame.height for part in self._planner.data_files(own_data, entries=removed))
         if not gone and not any(index.count for index in changed):
-            return  # then the parent, which may be expired, is not looked at
+            return  # then the parent, which may be expired, is not needed
         before = _Deletes(self._planner, self._parent_deletes())
         ids = before.equality_ids | after.equality_ids | changed[0].equality_ids | changed[1].equality_ids
         for part in self._planner.data_files(own_data, entries=removed, metrics_of=ids):

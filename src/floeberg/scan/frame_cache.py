@@ -64,7 +64,7 @@ class FrameCache:
         return found.frame(columns) if isinstance(found, _Packed) and columns <= found.columns else None
 
     def held_columns(self, key: Hashable) -> frozenset[str]:
-        """The columns of the frame held for a manifest: whoever decodes it anew keeps them."""
+        """The columns of the frame held for a manifest: a decoder that replaces it keeps them."""
         with self._lock:
             kept = self._kept.get(key)
         return kept.value.columns if kept and isinstance(kept.value, _Packed) else frozenset()

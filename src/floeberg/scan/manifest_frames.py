@@ -14,7 +14,7 @@ import polars as pl
 from floeberg.effects.protocols import Store
 from floeberg.errors import FormatError, InvalidInput, ManifestCorrupt, UnsupportedFeature
 from floeberg.files.frame import manifest_frame
-from floeberg.files.manifest import read_manifest_header
+from floeberg.files.manifest import unlisted_manifest
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.files.metric_columns import ALL_MAPS, metric_names
 from floeberg.scan.frame_cache import FrameCache
@@ -157,22 +157,16 @@ class ManifestReader:
     def _read_list(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
         path = snapshot.manifest_list
         if path is None:
-            return tuple(self._bare(manifest_path, snapshot) for manifest_path in snapshot.manifests or ())
+            return tuple(self._unlisted(manifest_path, snapshot) for manifest_path in snapshot.manifests or ())
         try:
             return read_manifest_list(self._store_for(path).read(path), location=path)
         except FormatError as error:
             raise type(error)(f"manifest list {path}: {error}", **{**error.context, "manifest_list": path}) from error
 
-    def _bare(self, path: str, snapshot: Snapshot) -> ManifestFile:
-        """A v1 manifest that no list describes; it says itself of which spec it is."""
+    def _unlisted(self, path: str, snapshot: Snapshot) -> ManifestFile:
         data = self._store_for(path).read(path)
-        spec_id = read_manifest_header(data).partition_spec_id
-        return ManifestFile(
-            manifest_path=path,
-            manifest_length=len(data),
-            partition_spec_id=self._metadata.default_spec_id if spec_id is None else spec_id,
-            added_snapshot_id=snapshot.snapshot_id,
-        )
+        spec_id = self._metadata.default_spec_id
+        return unlisted_manifest(data, path, snapshot_id=snapshot.snapshot_id, default_spec_id=spec_id)
 
 
 def _decode(data: bytes, manifest: ManifestFile, columns: frozenset[str], partition_type: StructType) -> pl.DataFrame:

@@ -48,8 +48,8 @@ class PartitionCodes:
 
 
 def _shared_dtypes(keys: pl.DataFrame, table: pl.DataFrame) -> pl.Schema | None:
-    """The dtypes that both have; None when they differ. Where a source column was dropped, only the manifests say how its
-    values are stored, and one that has none but nulls may not."""
+    """The dtypes that both have; None when they differ. If a source column was dropped, only the manifests know the type of
+    its values, and a manifest whose values are all null may not."""
     dtypes = pl.Schema()
     for name in keys.columns:
         own, other = keys.schema[name], table.schema[name]

@@ -1,7 +1,7 @@
-"""Planning: from a snapshot and a filter to the files to read, each with its deletes and what is left of the filter.
+"""Planning: from a snapshot and a filter to the files to read, each with its deletes and the residual of the filter.
 
-https://iceberg.apache.org/spec/#scan-planning. Everything is columns: manifests are skipped by their partition summaries,
-files by their partitions and metrics, deletes are joined; objects are made only for tasks that are asked for one by one.
+https://iceberg.apache.org/spec/#scan-planning. The work is done on columns: partition summaries skip manifests, partitions
+and metrics skip files, deletes are joined; objects are made only for tasks that are requested one by one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor, joined
 from floeberg.scan.pruning import conjuncts, field_ids, metrics_mask, metrics_masks, partition_mask
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.schema import Schema
@@ -35,12 +35,12 @@ from floeberg.spec.snapshots.manifest_entry import EntryStatus, FileContent, Fil
 LIVE: Final = pl.col("status") != EntryStatus.DELETED
 FILES_AT_ONCE: Final = 4_096
 _NO_INDEX: Final = (pl.col("content") != FileContent.DATA) | (pl.col("file_format") != FileFormat.PUFFIN)
-"""Some writers track indexes, in Puffin files, as if they were data; no rows are in them."""
+"""Some writers list indexes (Puffin files) as if they were data files; they hold no rows."""
 
 
 def plan_files(
     metadata: TableMetadata,
-    chosen: Chosen,
+    chosen: SnapshotChoice,
     *,
     store_for: StoreFor,
     where: Expression = TRUE,
@@ -56,10 +56,11 @@ def plan_files(
 
     Reads the manifest list and the manifests that summaries do not rule out, each once, and nothing else. `with_metrics`
     keeps the metrics maps of the planned files, `keep_metrics_of` those of some columns as columns of the plan's frames;
-    `ignore_scheme` is for position deletes whose paths have another form than
-    the manifests' (as some engines write them). `all_deletes` is for whoever writes planned files anew (copy-on-write,
-    compaction): deletes of rows that the filter does not ask about must be applied too. Raises UnsupportedFeature for
-    encrypted tables, FormatError, InvalidInput when the filter does not fit the schema.
+    `ignore_scheme` is for position deletes whose paths have another form than the manifests' (as some engines write them).
+    `all_deletes` is for rewrites of planned files (copy-on-write, compaction): deletes of rows that do not match the filter
+    must be applied too.
+
+    Raises UnsupportedFeature for encrypted tables, FormatError, InvalidInput when the filter does not fit the schema.
     """
     reader = ManifestReader(metadata, chosen.schema, store_for, cache=cache, threads=threads)
     bound = bind(where, chosen.schema, case_sensitive=case_sensitive)
@@ -107,8 +108,8 @@ class Planner:
         ignore_scheme: bool = False,
         all_deletes: bool = False,
     ) -> ScanPlan:
-        """The chosen entries of the manifests of data, with the deletes of the manifests of deletes. The metric columns
-        of `keep_metrics_of` stay in the plan's frames."""
+        """The selected entries of data manifests, with the deletes of delete manifests. The metric columns of
+        `keep_metrics_of` stay in the plan's frames."""
         data = [manifest for manifest in manifests if manifest.content is ManifestContent.DATA]
         deletes = [manifest for manifest in manifests if manifest.content is ManifestContent.DELETES]
         delete_parts = self.delete_files(deletes, all_deletes=all_deletes)
@@ -148,15 +149,15 @@ class Planner:
         return joined(kept)
 
     def _asked_of_metrics(self, spec: PartitionSpec) -> frozenset[int]:
-        """The columns whose metrics can say more than the partition: not those partitioned by identity."""
+        """The columns whose metrics can rule out more than the partition: not those partitioned by identity."""
         return field_ids(self._bound) - spec.identity_source_ids
 
     def delete_files(
         self, manifests: Sequence[ManifestFile], *, entries: pl.Expr = LIVE, all_deletes: bool = False
     ) -> list[FilesOfSpec]:
-        """The entries of delete manifests that may delete rows for which the filter is true (or, with `all_deletes`, any
-        row of a file that may hold such rows), with the metric columns that tell which data files they are for. Of their
-        metrics they keep the counts of nulls, which tell how keys are to be compared."""
+        """The entries of delete manifests that may delete rows for which the filter is true (or, with `all_deletes`, any row
+        of a file that may hold such rows), with the metric columns that tell which data files they apply to. The null counts
+        stay: they tell how equality fields are compared."""
 
         def read(manifest: ManifestFile) -> pl.DataFrame:
             return self._reader.frame(manifest, with_metrics=True)
@@ -191,7 +192,7 @@ class Planner:
     def _possible(
         self, manifests: Sequence[ManifestFile], counter: Counter, entries: pl.Expr
     ) -> Sequence[ManifestFile]:
-        """The manifests that their list does not rule out; what it says is of live entries."""
+        """The manifests that the manifest list does not rule out, by its summaries of live entries."""
         counter.manifests += len(manifests)
         if entries is not LIVE:
             return manifests
@@ -209,8 +210,8 @@ class Planner:
     def _batches(
         self, manifests: Sequence[ManifestFile], read: Callable[[ManifestFile], pl.DataFrame]
     ) -> Iterator[FilesOfSpec]:
-        """The manifests' entries, those of several manifests of a spec at once: to look at many files at a time costs
-        hardly more than to look at few."""
+        """The manifests' entries, those of several manifests of a spec at once: evaluating many files at a time costs hardly
+        more than few."""
         waiting: dict[int, list[FilesOfSpec]] = {}
         for manifest, frame in zip(manifests, self._reader.in_parallel(read, manifests), strict=True):
             spec = self._reader.spec(manifest)
@@ -258,10 +259,8 @@ def _by_metrics(pruned: _Pruned, conditions: Sequence[Expression], *, drop: froz
 
 
 def _equality_mask(bound: Expression, frame: pl.DataFrame) -> pl.Series:
-    """False for equality deletes whose keys cannot be those of a row that the filter keeps.
-
-    Only equality columns speak of the rows that are deleted: other columns of the file are of no meaning.
-    """
+    """False for equality deletes whose keys cannot be those of a row that matches the filter. Only equality fields describe
+    the deleted rows: other columns of the file mean nothing."""
     asked = field_ids(bound)
     mask = pl.Series([True], dtype=pl.Boolean).new_from_index(0, frame.height)
     for ids in frame.get_column("equality_ids").drop_nulls().unique().to_list():
@@ -272,7 +271,7 @@ def _equality_mask(bound: Expression, frame: pl.DataFrame) -> pl.Series:
 
 
 def _about(bound: Expression, ids: frozenset[int]) -> Expression:
-    """What an expression (without Not) says of some columns, whatever the others hold."""
+    """The part of an expression (without Not) that depends on some columns only, true whatever the others hold."""
     return fold(
         bound,
         leaf=lambda node: (

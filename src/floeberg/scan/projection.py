@@ -58,7 +58,7 @@ def projected_schema(
 
 
 def default_metadata_columns(metadata: TableMetadata) -> list[str]:
-    """Those that `metadata_columns=True` gives; not `_deleted`, which would bring deleted rows with it."""
+    """The columns of `metadata_columns=True`; not `_deleted`, which would include deleted rows."""
     lineage = LINEAGE_COLUMNS if metadata.format_version >= MIN_FORMAT_VERSION else ()
     return [FILE_PATH.name, ROW_POSITION.name, SPEC_ID.name, PARTITION_NAME, *(column.name for column in lineage)]
 

@@ -111,7 +111,7 @@ def _widens(found: pl.DataType, wanted: pl.DataType) -> bool:
 
 
 def _value_by_value(predicate: BoundPredicate, values: pl.Series) -> pl.Series:
-    """For what has no dtype to compare under: each distinct value is tested once."""
+    """For types without a comparable dtype: tests each distinct value once."""
     if isinstance(predicate.term.type, UuidType):
         return _constant(True, len(values))
     results: dict[Any, bool | None] = {None: holds(predicate.op, None, predicate.literals)}

@@ -1,4 +1,4 @@
-"""A planned scan: frames of files and deletes, from which tasks are made one by one when they are asked for."""
+"""A planned scan: frames of files and deletes, from which tasks are made one by one on demand."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _FILE_DTYPES: Final = {column.name: column.dtype for column in DATA_FILE_COLUMNS
 
 
 class ScanPlan(Sequence[FileScanTask]):
-    """The files to read. `parts` hold them by partition spec, with a column `deletes`: the numbers of the delete files
-    that apply, which count the rows of all frames of `deletes` in order. A plan keeps no metrics unless it was asked to.
-    """
+    """The files to read. `parts` hold them by partition spec, with a column `deletes`: the numbers of the delete files that
+    apply. The number of a delete file is its row in the concatenated frames of `deletes`. A plan keeps no metrics unless
+    asked to."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class ScanPlan(Sequence[FileScanTask]):
         return any(bool(part.frame.get_column("deletes").list.len().gt(0).any()) for part in self.parts)
 
     def residual(self, part: FilesOfSpec, partition: tuple[object, ...]) -> Expression:
-        """What is left to ask of the rows of a partition."""
+        """The residual filter for the rows of a partition."""
         if isinstance(self.filter, AlwaysTrue):
             return self.filter
         known = self._residuals.get(part.spec.spec_id)
@@ -127,7 +127,7 @@ class ScanPlan(Sequence[FileScanTask]):
 
 
 class ResidualsOfSpec:
-    """Each distinct partition's residual is worked out once."""
+    """Computes the residual of each distinct partition once."""
 
     def __init__(self, residuals: Residuals) -> None:
         self._residuals = residuals
@@ -156,7 +156,7 @@ class DeletesByNumber:
         return known
 
     def _make(self, number: int) -> None:
-        """Makes the delete of a number and those beside it, which are likely to be asked for next."""
+        """Makes the delete file of a number and its neighbours, which are likely to be needed next."""
         first = 0
         for part in self._parts:
             if number < first + part.frame.height:
@@ -169,8 +169,7 @@ class DeletesByNumber:
 
 
 def data_files_of(frame: pl.DataFrame, partition_type: StructType) -> list[DataFile]:
-    """The rows of a frame of data files as objects. Without metrics there is little to a file, and equal partitions and
-    offsets are one object."""
+    """The rows of a frame of data files as objects. Equal partitions and offsets share one object."""
     if "lower_bounds" in frame.columns:
         return [entry.data_file for entry in entries_of(frame, partition_type)]
     formats = {text: _format(text) for text in frame.get_column("file_format").unique()}

@@ -12,7 +12,7 @@ from floeberg.spec.snapshots.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SnapshotChoice:
     """The snapshot to read (None: the table, or its branch, has none yet) and the schema to read it with."""
 
     snapshot: Snapshot | None
@@ -21,12 +21,11 @@ class Chosen:
 
 def choose_snapshot(
     metadata: TableMetadata, *, snapshot_id: int | None = None, ref: str | None = None, as_of_ms: int | None = None
-) -> Chosen:
+) -> SnapshotChoice:
     """The snapshot of an id, a branch or tag, or a time; the current one when nothing is given.
 
-    The past is read with the schema it had: a snapshot by id, by time or by tag with its own. A branch is read with the
-    table's current schema, because it moves with the table. Raises InvalidInput when more than one is given,
-    SnapshotNotFound and RefNotFound.
+    A snapshot by id, time or tag is read with its own schema. A branch is read with the table's current schema. Raises
+    InvalidInput when more than one is given, SnapshotNotFound and RefNotFound.
     """
     given = [
         name for name, value in (("snapshot_id", snapshot_id), ("ref", ref), ("as_of", as_of_ms)) if value is not None
@@ -38,10 +37,10 @@ def choose_snapshot(
     if as_of_ms is not None:
         return _past(metadata, metadata.snapshot(metadata.snapshot_id_as_of(as_of_ms)))
     if ref is None or ref == MAIN_BRANCH:
-        return Chosen(metadata.current_snapshot, metadata.current_schema)
+        return SnapshotChoice(metadata.current_snapshot, metadata.current_schema)
     snapshot = metadata.snapshot(metadata.ref(ref).snapshot_id)
-    return _past(metadata, snapshot) if metadata.ref(ref).is_tag else Chosen(snapshot, metadata.current_schema)
+    return _past(metadata, snapshot) if metadata.ref(ref).is_tag else SnapshotChoice(snapshot, metadata.current_schema)
 
 
-def _past(metadata: TableMetadata, snapshot: Snapshot) -> Chosen:
-    return Chosen(snapshot, metadata.schema_of_snapshot(snapshot))
+def _past(metadata: TableMetadata, snapshot: Snapshot) -> SnapshotChoice:
+    return SnapshotChoice(snapshot, metadata.schema_of_snapshot(snapshot))

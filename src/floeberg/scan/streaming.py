@@ -14,7 +14,7 @@ from floeberg.errors import InvalidInput, SnapshotNotFound, UnsupportedFeature
 from floeberg.scan.incremental import plan_appends
 from floeberg.scan.manifest_frames import StoreFor
 from floeberg.scan.plan import plan_files
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
@@ -178,7 +178,9 @@ class StreamPlanner:
     def _planned(self, snapshot: Snapshot, *, whole: bool) -> list[FileScanTask]:
         if whole:
             return list(
-                plan_files(self.metadata, Chosen(snapshot, self.metadata.current_schema), store_for=self.store_for)
+                plan_files(
+                    self.metadata, SnapshotChoice(snapshot, self.metadata.current_schema), store_for=self.store_for
+                )
             )
         if snapshot.operation == Operation.APPEND:
             return list(

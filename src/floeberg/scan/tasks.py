@@ -1,4 +1,4 @@
-"""What a planned scan is made of: a file, the deletes that apply to it, and the filter that is left to check."""
+"""The tasks of a planned scan: a file, the deletes that apply to it, and the residual filter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 
 class DeleteFile(Struct, frozen=True, gc=False):
-    """A delete file or deletion vector that applies to a data file, with its age."""
+    """A delete file or deletion vector that applies to a data file, with its data sequence number."""
 
     file: DataFile
     data_sequence_number: int

@@ -51,12 +51,3 @@ class Roots:
         if real is None:
             real = self._folders[folder] = os.path.realpath(folder or "/").rstrip("/")
         return Location("file", "", f"{real}/{name}", location.text)
-
-
-def guard_inside(roots: Iterable[str], location: str) -> str:
-    """The location, if it lies strictly below one of the roots.
-
-    Raises:
-        PathEscape: it does not.
-    """
-    return Roots(roots).guard(location)

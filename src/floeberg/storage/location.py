@@ -71,19 +71,9 @@ class Location:
         return self.path.rpartition("/")[2]
 
     @property
-    def segments(self) -> tuple[str, ...]:
-        return tuple(self.path[1:].split("/")) if self.path != "/" else ()
-
-    @property
     def uri(self) -> str:
         """The one canonical form, with a scheme always."""
         return f"{self.scheme}://{self.authority}{self.path}"
-
-    @property
-    def path_key(self) -> str:
-        """The path without scheme and authority, to find files that two engines name differently (`hdfs://host/x` and
-        `/x`). Equal keys of unequal locations are an ambiguity to be reported, not a match to be trusted."""
-        return self.path
 
     def is_within(self, root: Location) -> bool:
         """Whether this is `root` or below it, by whole segments: `/ab` is not within `/a`."""

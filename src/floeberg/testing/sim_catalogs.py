@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from floeberg.api.catalog import Catalog
+from floeberg.catalogs.filesystem import FilesystemCatalog
 from floeberg.catalogs.filesystem_pointer import FilesystemPointer
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.memory import MemoryRows
 from floeberg.catalogs.metadata_files import decode_metadata
+from floeberg.catalogs.pointer_rows import PointerSwap
 from floeberg.catalogs.row_pointer import RowPointer
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -22,6 +25,13 @@ NAME: Final = "lake.db.t"
 FILESYSTEM: Final = "filesystem"
 ROWS: Final = "rows"
 _VERSION: Final = re.compile(r"/metadata/v(\d+)\.(?:gz\.)?metadata\.json$")
+
+
+def sim_lake(process: SimProcess) -> Catalog:
+    """A filesystem catalog on the world's disk, as a process holds it."""
+    stores = FixedStores(process.store)
+    backend = FilesystemCatalog("lake", warehouse="s3://lake", stores=stores, effects=process.effects)
+    return Catalog(backend)
 
 
 class CreatesTable(TablePointer, Protocol):
@@ -68,6 +78,15 @@ class SimRows(MemoryRows):
             return done
 
         return self._process.perform("write", f"row {identifier}", effect)
+
+    def swap_all(self, swaps: Sequence[PointerSwap]) -> bool:
+        def effect() -> bool:
+            done = self._shared.swap_all(swaps)
+            for one in swaps if done else ():
+                self._moved(one.location)
+            return done
+
+        return self._process.perform("write", f"rows {', '.join(str(one.identifier) for one in swaps)}", effect)
 
 
 class SimCatalog:

@@ -159,16 +159,16 @@ class SimReader:
         positions: Iterable[tuple[int, set[int]]],
         equality: Iterable[tuple[int, DataFile, set[tuple[int, int]], bool]],
     ) -> None:
-        file, age = entry.data_file, entry.data_sequence_number or 0
+        file, sequence_number = entry.data_file, entry.data_sequence_number or 0
         gone = vectors.get(file.file_path)
         if gone is None:
-            gone = set().union(*(held for number, held in positions if number >= age))
+            gone = set().union(*(held for number, held in positions if number >= sequence_number))
         view.deleted_positions[file.file_path] = gone
         place = (file.spec_id, file.partition)
         keys = [
             held
             for number, deletes, held, everywhere in equality
-            if age < number and (everywhere or (deletes.spec_id, deletes.partition) == place)
+            if sequence_number < number and (everywhere or (deletes.spec_id, deletes.partition) == place)
         ]
         for position, stored in enumerate(rows_of(self.content(file.file_path))):
             if position not in gone and not any((stored.row.id, stored.row.p) in held for held in keys):
@@ -183,6 +183,6 @@ def check_counts(manifest: ManifestFile, entries: list[ManifestEntry]) -> None:
         said = (getattr(manifest, f"{name}_files_count"), getattr(manifest, f"{name}_rows_count"))
         if said != (len(group), sum(entry.data_file.record_count for entry in group)):
             raise Anomaly(f"{manifest.manifest_path}: the list says {said} {name} files and rows, it has others")
-    ages = [e.data_sequence_number or 0 for e in entries if e.status is not EntryStatus.DELETED]
-    if ages and manifest.min_sequence_number > min(ages):
+    sequence_numbers = [e.data_sequence_number or 0 for e in entries if e.status is not EntryStatus.DELETED]
+    if sequence_numbers and manifest.min_sequence_number > min(sequence_numbers):
         raise Anomaly(f"{manifest.manifest_path}: an entry is older than min_sequence_number")

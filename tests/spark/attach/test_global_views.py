@@ -36,9 +36,9 @@ def test_other_attached_sessions_share_it_and_those_without_the_catalog_read_wha
     session.sql("CREATE TABLE lake.db.shared (id BIGINT)")
     session.sql("CREATE GLOBAL TEMP VIEW shared_rows AS SELECT id FROM lake.db.shared")
     session.sql("INSERT INTO lake.db.shared VALUES (1L)")
-    from floeberg.spark.host.session import attached_session
+    from floeberg.spark.host.session import session_of
 
-    state = attached_session(session).state
+    state = session_of(session).state
     other = session.newSession()
     fb.attach(other, fb.Catalog(state.catalogs["lake"].backend))
     try:

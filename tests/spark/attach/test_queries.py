@@ -24,9 +24,9 @@ def numbers(session: Any) -> Any:
 
 
 def _lake(session: Any) -> fb.Catalog:
-    from floeberg.spark.host.session import attached_session
+    from floeberg.spark.host.session import session_of
 
-    return fb.Catalog(attached_session(session).backend("lake"))
+    return fb.Catalog(session_of(session).backend("lake"))
 
 
 def _rows(frame: Any) -> list[tuple[Any, ...]]:

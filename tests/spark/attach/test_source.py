@@ -8,7 +8,7 @@ import pytest
 
 import floeberg as fb
 from floeberg.errors import FloebergError, InvalidInput, TableNotFound
-from floeberg.spark.host.session import attached_session
+from floeberg.spark.host.session import session_of
 
 
 def _rows(frame: Any) -> list[tuple[Any, ...]]:
@@ -16,7 +16,7 @@ def _rows(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def _location(session: Any, name: str) -> str:
-    lake = fb.Catalog(attached_session(session).backend("lake"))
+    lake = fb.Catalog(session_of(session).backend("lake"))
     return str(lake.load_table(name).location)
 
 
@@ -41,7 +41,7 @@ def test_rows_go_to_a_table_by_name_and_by_path(session: Any, name: str) -> None
 
 def test_a_table_of_a_sql_catalog_is_not_written_by_its_path(session: Any) -> None:
     session.sql("CREATE TABLE books.db.kept (id BIGINT)")
-    books = fb.Catalog(attached_session(session).backend("books"))
+    books = fb.Catalog(session_of(session).backend("books"))
     with pytest.raises(TableNotFound, match="through its catalog"):
         session.range(1).write.format("iceberg").mode("append").save(str(books.load_table("db.kept").location))
 

@@ -14,6 +14,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 import floeberg as fb
 from floeberg import errors
 from floeberg.spark.host.spark_errors import _BY_CLASS, raises_spark_errors, to_spark_error
+from floeberg.spark.procedures.call import LATER
 
 SAME_AS_SPARK = [
     "SELECT * FROM {n}.nope",
@@ -257,7 +258,7 @@ def test_what_is_not_there_yet_says_so(tables: Any, tmp_path: Path) -> None:
         "ANALYZE TABLE": lambda: tables.sql("ANALYZE TABLE lake.db.t COMPUTE STATISTICS"),
         **{
             f"lake.system.{name}": lambda name=name: tables.sql(f"CALL lake.system.{name}(table => 'db.t')")
-            for name in ("rewrite_data_files", "remove_orphan_files", "add_files")
+            for name in LATER
         },
     }
     for words, call in asked.items():

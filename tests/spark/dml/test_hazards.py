@@ -50,8 +50,8 @@ def rows(session: Any) -> list[tuple[int, str]]:
 def compaction(table: Table) -> RewriteFiles:
     """A rewrite of all files, planned and written now, to be committed later."""
     tasks = list(table.scan().plan())
-    writer = TableWriter(table.metadata, table.pointer.store_for, table.pointer.effects.ids.uuid())
-    reader = table_reader(table.metadata, table.schema, store_for=table.pointer.store_for)
+    writer = TableWriter(table.metadata, table._pointer.store_for, table._pointer.effects.ids.uuid())
+    reader = table_reader(table.metadata, table.schema, store_for=table._pointer.store_for)
     out = writer.data_writer(with_lineage=writer.has_lineage)
     for task in tasks:
         for batch in reader.rows(task, writer.rewritten_schema, residual=TRUE):
@@ -97,7 +97,7 @@ def test_07_a_compaction_does_not_bring_back_what_a_statement_deleted(
         planned = compaction(table)
         session.sql(f"DELETE FROM {NAME} WHERE id = 2")
         table.refresh()
-        attempt(lambda: table.commit(planned))
+        attempt(lambda: table._commit(planned))
         return rows(session)
 
     assert play(2) == play(3) == [ROWS[0], ROWS[2]]
@@ -156,7 +156,7 @@ def test_10_a_statement_does_not_delete_in_files_that_a_compaction_removed(
     def play(version: int) -> list[tuple[int, str]]:
         table = make(session, version=version, isolation=isolation)
         planned = compaction(table)
-        meanwhile(monkeypatch, lambda: table.commit(planned))
+        meanwhile(monkeypatch, lambda: table._commit(planned))
         said.append(attempt(lambda: session.sql(f"UPDATE {NAME} SET name = 'new' WHERE id = 2")))
         return rows(session)
 
@@ -223,7 +223,7 @@ def test_21_row_ids_are_unique_and_stay(session: Any, monkeypatch: pytest.Monkey
     first = ids()
     session.sql(f"UPDATE {NAME} SET name = 'after' WHERE id IN (1, 4)")
     table.refresh()
-    table.commit(compaction(table))
+    table._commit(compaction(table))
     session.sql(
         f"MERGE INTO {NAME} t USING (SELECT explode(array(2L, 5L)) AS id) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET name = 'merged' WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"

@@ -1,4 +1,4 @@
-"""Deletes on the compiled scan: bitmaps for positions, joins for keys, and nothing lost or kept by accident."""
+"""Deletes on the native scan: bitmaps for positions, joins for keys, and nothing lost or kept by accident."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_position_deletes_are_applied_by_bitmaps(spark: Any, lake: Catalog, form
     frame = table_frame(spark, loaded(table))
     scan = scan_of(frame)
     assert scan is not None
-    assert len(scan.routes.with_positions) == 2
+    assert len(scan.routes.with_position_deletes) == 2
     assert len(scan.routes.plain) == 1
     assert spark_rows(frame) == arrow_rows(table)
     assert frame.where("id between 60 and 70").count() == 8
@@ -134,7 +134,7 @@ def delete_keys(table: Table, rows: list[dict[str, Any]], *columns: str, spec_id
     spec = table.spec if spec_id is None else table.metadata.specs_by_id[spec_id]
     number = len(table.snapshots)
     writer = RollingWriter(
-        table.pointer.store_for(table.location),
+        table._pointer.store_for(table.location),
         table.schema,
         spec=spec,
         new_location=lambda path: f"{table.location}/data/eq-{number}-{path.replace('/', '-')}.parquet",
@@ -143,7 +143,7 @@ def delete_keys(table: Table, rows: list[dict[str, Any]], *columns: str, spec_id
         equality_ids=tuple(table.schema.field(name).field_id for name in columns),
     )
     writer.write(pa.Table.from_pylist(rows, schema=arrow_schema(table.schema)))
-    table.commit(RowDelta(added=writer.close()))
+    table._commit(RowDelta(added=writer.close()))
 
 
 @pytest.mark.connect
@@ -158,7 +158,7 @@ def test_equality_deletes_delete_older_rows_only_and_null_keys_too(spark: Any, l
     frame = table_frame(spark, loaded(table))
     scan = scan_of(frame)
     assert scan is not None
-    assert len(scan.routes.with_keys) == 2
+    assert len(scan.routes.with_equality_deletes) == 2
     assert len(scan.routes.plain) == 1
     assert spark_rows(frame) == arrow_rows(table)
     assert spark_rows(table_frame(spark, loaded(table), select=["p"])) == arrow_rows(table, select=["p"])
@@ -177,7 +177,7 @@ def test_equality_deletes_of_a_partition_leave_other_partitions_alone(spark: Any
     frame = table_frame(spark, loaded(table))
     scan = scan_of(frame)
     assert scan is not None
-    assert scan.routes.with_keys
+    assert scan.routes.with_equality_deletes
     assert spark_rows(frame) == arrow_rows(table)
 
 
@@ -251,7 +251,7 @@ def test_conditions_that_are_tested_before_deletes_lose_and_keep_no_row(spark: A
     frame = table_frame(spark, loaded(evolved), where=parse_where(where)).where(where)
     scan = scan_of(table_frame(spark, loaded(evolved)))
     assert scan is not None
-    assert len(scan.routes.with_positions) == 2
+    assert len(scan.routes.with_position_deletes) == 2
     assert spark_rows(frame) == arrow_rows(evolved, where=where)
 
 

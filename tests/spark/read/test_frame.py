@@ -42,7 +42,7 @@ def append(table: Any, rows: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.connect
-@pytest.mark.parametrize("engine", ["compiled", "arrow"])
+@pytest.mark.parametrize("engine", ["native", "arrow"])
 def test_a_plain_table_reads_the_same_on_both_engines(spark: Any, lake: Catalog, engine: str) -> None:
     table = lake.create_table("db.t", DDL)
     append(table, some_rows(0, 30))

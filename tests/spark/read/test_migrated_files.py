@@ -30,7 +30,7 @@ def migrated(session: Any, folder: Path, version: int, mode: str) -> Table:
         properties={**properties, "schema.name-mapping.default": json.dumps(mapping)},
     )  # fmt: skip
     files = [imported(folder, FIRST[:2]), imported(folder, FIRST[2:3]), imported(folder, FIRST[3:4], with_ids=True)]
-    table.commit(Append(files=files))
+    table._commit(Append(files=files))
     table.append(pa.table({name: [row[n] for row in FIRST[4:]] for n, name in enumerate(("id", "v", "p"))}))
     return table.refresh()
 

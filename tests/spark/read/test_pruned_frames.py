@@ -42,7 +42,7 @@ def append(table: Table, first: int) -> None:
 
 def delete_by_key(table: Table, ids: list[int]) -> None:
     writer = RollingWriter(
-        table.pointer.store_for(table.location),
+        table._pointer.store_for(table.location),
         table.schema,
         spec=table.spec,
         new_location=lambda path: f"{table.location}/data/keys.parquet",
@@ -51,7 +51,7 @@ def delete_by_key(table: Table, ids: list[int]) -> None:
         equality_ids=(table.schema.field("id").field_id,),
     )
     writer.write(pa.Table.from_pylist([row(number) for number in ids], schema=arrow_schema(table.schema)))
-    table.commit(RowDelta(added=writer.close()))
+    table._commit(RowDelta(added=writer.close()))
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_files_that_were_left_out_are_not_read(spark: Any, mixed: tuple[Table, l
     frame = table_frame(spark, loaded(table))
     one = filtered(filtered(frame, "id >= 25", plain_where), frame.id < 32, plain_where)
     # The file in Avro is read in Python workers, where nothing can be left out after the fact.
-    assert (explain(one).planned_files, explain(one).compiled_files, explain(one).files) == (3, 2, 7)
+    assert (explain(one).planned_files, explain(one).native_files, explain(one).files) == (3, 2, 7)
     for task in table.scan().plan():
         if task.data_file.file_path.endswith(".parquet") and task.data_file.file_path not in {
             kept.data_file.file_path for kept in table.scan(where="id >= 25 and id < 32").plan()

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.sql.queries.hidden_columns import PREFIX, TableColumns, hidden_columns
+from floeberg.sql.queries.hidden_columns import hidden_columns
+from floeberg.sql.queries.hidden_uses import PREFIX, TableColumns
 from floeberg.sql.queries.references import find_references, replace_references
 from floeberg.sql.text.names import SessionNames
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.sql.queries.references import find_references, find_table_references
+from floeberg.sql.queries.references import TableReference, find_references
 from floeberg.sql.text.cursor import UnresolvedIdentifier
 from floeberg.sql.text.names import (
     NamespaceIdentifier,
@@ -34,8 +34,12 @@ class Everything:
         return True
 
 
+def tables_of(sql: str, names: object, **options: object) -> list[TableReference]:
+    return list(find_references(sql, names, **options).tables)  # type: ignore[arg-type]
+
+
 def found(sql: str, names: object = None, **options: object) -> list[str]:
-    references = find_table_references(sql, names or Everything(), **options)  # type: ignore[arg-type]
+    references = tables_of(sql, names or Everything(), **options)
     return [display_name(reference.parts) for reference in references]
 
 
@@ -52,7 +56,7 @@ def test_explain_changes_nothing(sql: str, tables: list[str]) -> None:
 
 @pytest.mark.parametrize(("sql", "tables"), QUERIES + WITH_CTES)
 def test_positions_are_those_of_the_names(sql: str, tables: list[str]) -> None:
-    for reference in find_table_references(sql, Everything()):
+    for reference in tables_of(sql, Everything()):
         text = sql[reference.start : reference.end].removeprefix("TABLE ")
         assert text.replace("`", "").startswith(".".join(reference.parts).replace("`", ""))
         assert reference.end <= reference.alias_at
@@ -84,7 +88,7 @@ def test_positions_are_those_of_the_names(sql: str, tables: list[str]) -> None:
     ],
 )
 def test_time_travel_is_part_of_the_reference(sql: str, kind: str, text: str) -> None:
-    reference = find_table_references(sql, LAKE)[0]
+    reference = tables_of(sql, LAKE)[0]
     assert reference.time_travel is not None
     assert (reference.time_travel.kind, reference.time_travel.text) == (kind, text)
     assert sql[reference.start : reference.end].endswith(text)
@@ -93,7 +97,7 @@ def test_time_travel_is_part_of_the_reference(sql: str, kind: str, text: str) ->
 def test_aliases_options_and_forms_are_told() -> None:
     sql = "SELECT * FROM lake.a.t WITH ('branch' = 'x', split-size 5) AS u(p, q), lake.b.v w, f(TABLE(lake.c.x)), (TABLE lake.d.y)"
     sql = sql.replace("split-size 5", "'split-size' = 5")
-    first, second, third, fourth = find_table_references(sql, LAKE)
+    first, second, third, fourth = tables_of(sql, LAKE)
     assert first.options == (("branch", "x"), ("split-size", "5"))
     assert first.alias is not None
     assert (first.alias.name, first.alias.columns) == ("u", ("p", "q"))
@@ -162,15 +166,15 @@ def test_a_last_part_may_select_of_the_table_before_it(part: str, expected: Sele
 
 def test_a_selector_needs_a_table_before_it() -> None:
     assert split_selector(TableIdentifier("lake", ("files",))) is None
-    (reference,) = find_table_references("SELECT * FROM lake.db.t.files", LAKE)
+    (reference,) = tables_of("SELECT * FROM lake.db.t.files", LAKE)
     assert reference.selector == (TableIdentifier("lake", ("db", "t")), Selector("metadata", "files"))
 
 
 def test_unqualified_names_are_ours_only_where_no_common_table_expression_is_meant() -> None:
     names = SessionNames(frozenset({"lake"}), "lake", ("db",))
     sql = "WITH t AS (SELECT * FROM t) SELECT * FROM t JOIN u ON t.id = u.id"
-    assert [sql[r.start : r.end] for r in find_table_references(sql, names)] == ["t", "u"]
-    assert find_table_references(sql, names)[0].start == sql.index("FROM t") + 5
+    assert [sql[r.start : r.end] for r in tables_of(sql, names)] == ["t", "u"]
+    assert tables_of(sql, names)[0].start == sql.index("FROM t") + 5
 
 
 @pytest.mark.parametrize(
@@ -201,7 +205,7 @@ def test_identifier_clauses_are_resolved(sql: str, args: object, expected: list[
 )
 def test_identifier_clauses_that_cannot_be_resolved_are_refused(sql: str) -> None:
     with pytest.raises(UnresolvedIdentifier, match="line 1"):
-        find_table_references(sql, LAKE)
+        tables_of(sql, LAKE)
 
 
 def test_functions_of_our_catalogs_are_found() -> None:
@@ -250,13 +254,13 @@ def test_queries_inside_other_statements_are_found(sql: str, expected: list[str]
 )
 def test_scripts_that_change_our_tables_are_refused(sql: str) -> None:
     with pytest.raises(UnsupportedFeature, match=r"lake\.db\.t \(line 1"):
-        find_table_references(sql, LAKE)
+        tables_of(sql, LAKE)
 
 
 def test_deep_nesting_is_refused_or_read_but_never_runs_out_of_stack() -> None:
     deep = "SELECT * FROM " + "(" * 3000 + "SELECT * FROM lake.db.t" + ")" * 3000
     try:
-        references = find_table_references(deep, LAKE)
+        references = tables_of(deep, LAKE)
     except InvalidInput:
         return
     assert [r.parts for r in references] == [("lake", "db", "t")]

@@ -68,21 +68,21 @@ class FoundRows:
     written: list[DataFile] = field(default_factory=list)
     """New data files."""
     replaced: list[DataFile] = field(default_factory=list)
-    """Data files that go: all their live rows are deleted, or written again."""
+    """Removed data files: all their live rows are deleted, or rewritten."""
     deleted: list[DeletedRows] = field(default_factory=list)
     """Rows of files that stay."""
     counts: RowCounts = field(default_factory=RowCounts)
 
 
 class Update(Protocol):
-    """What becomes of the rows that a change touches."""
+    """How a change updates the rows that it touches."""
 
     def touched(self, batch: pa.RecordBatch, schema: Schema, task: FileScanTask) -> Mask:
         """Which live rows of a batch (of the task's file, without its residual applied) the change touches."""
         ...
 
     def updated(self, rows: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-        """The touched rows as they will be, in the same columns."""
+        """The new versions of touched rows, in the same columns."""
         ...
 
     @property
@@ -117,7 +117,7 @@ class RowLevelEngine:
     def update(
         self, tasks: Iterable[FileScanTask], update: Update, *, then: Callable[[], pa.Table | None] | None = None
     ) -> FoundRows:
-        """Updates the rows that `update` touches; `then` gives rows to insert, asked for when all files were read."""
+        """Updates the rows that `update` touches; `then` gives the rows to insert, called when all files were read."""
         found = FoundRows()
         for task in tasks:
             if self._merge_on_read:
@@ -173,7 +173,8 @@ class RowLevelEngine:
         found.replaced.append(task.data_file)
 
     def _changed(self, rows: pa.RecordBatch, update: Update) -> pa.RecordBatch:
-        """Touched rows as they will be: they keep their ids, and their age is the commit's, which is written as null."""
+        """New versions of updated rows: they keep their row ids, and a null `_last_updated_sequence_number` makes them
+        inherit the commit's."""
         changed = update.updated(rows, self._schema)
         if not self._writer.has_lineage:
             return changed

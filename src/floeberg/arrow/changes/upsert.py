@@ -24,7 +24,7 @@ from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DoubleType, FloatType, VariantType
 
 MAX_LISTED_KEYS: Final = 200
-"""So many values of a key are asked for one by one; more by their range."""
+"""Up to so many key values become a list in the condition; more become a range."""
 
 
 class Upsert:
@@ -56,7 +56,7 @@ class Upsert:
         return int(self._source.num_rows)
 
     def condition(self) -> Expression:
-        """What is true of every row that has a key of the source: it prunes files, and says what was looked at."""
+        """A condition that is true for every row with a key of the source: it prunes files, and is the conflict filter."""
         if not self.row_count:
             return FALSE
         return and_(*(self._key_condition(field_id) for field_id in self._keys))

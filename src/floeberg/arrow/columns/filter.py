@@ -50,13 +50,6 @@ def filter_mask(expression: Expression, batch: pa.RecordBatch, schema: Schema) -
     )
 
 
-def filter_batch(expression: Expression, batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
-    """The rows for which the expression is true."""
-    if isinstance(expression, AlwaysTrue):
-        return batch
-    return batch.filter(filter_mask(expression, batch, schema))
-
-
 def referenced_ids(expression: Expression) -> frozenset[int]:
     """The ids of the columns that a bound expression asks about. Raises InvalidInput when it is not bound."""
     found = set()

@@ -2,80 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from floeberg.errors import InvalidInput
+from floeberg.files.avro_types import AVRO_PRIMITIVES, avro_field_name, decimal_required_bytes
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     UNSET,
-    BinaryType,
-    BooleanType,
-    DateType,
     DecimalType,
-    DoubleType,
     FixedType,
-    FloatType,
     GeographyType,
     GeometryType,
     IcebergType,
-    IntegerType,
     ListType,
-    LongType,
     MapType,
     NestedField,
     StringType,
     StructType,
-    TimestampNsType,
-    TimestampType,
-    TimestamptzNsType,
-    TimestamptzType,
-    TimeType,
     UuidType,
     VariantType,
 )
 
-_PLAIN: Final[dict[type[IcebergType], Any]] = {
-    BooleanType: "boolean",
-    IntegerType: "int",
-    LongType: "long",
-    FloatType: "float",
-    DoubleType: "double",
-    StringType: "string",
-    BinaryType: "bytes",
-    GeometryType: "bytes",
-    GeographyType: "bytes",
-    DateType: {"type": "int", "logicalType": "date"},
-    TimeType: {"type": "long", "logicalType": "time-micros"},
-    TimestampType: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
-    TimestamptzType: {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
-    TimestampNsType: {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": False},
-    TimestamptzNsType: {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": True},
-}
-_VALID_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_WKB: Final = frozenset({GeometryType, GeographyType})
 
 
 def avro_schema(schema: Schema) -> dict[str, Any]:
     """The Avro record schema of a data file."""
     return _Names().record(schema.fields, "table")
-
-
-def compatible_name(name: str) -> str:
-    """An Avro name for any column name, as the reference implementation makes it; ids, not names, identify columns."""
-    if _VALID_NAME.fullmatch(name):
-        return name
-    first = name[:1]
-    head = f"_{first}" if first.isascii() and first.isdigit() else _escape(first)
-    return head + "".join(_escape(char) for char in name[1:])
-
-
-def _escape(char: str) -> str:
-    return char if char == "_" or (char.isascii() and char.isalnum()) else f"_x{ord(char):X}"
-
-
-def decimal_bytes(precision: int) -> int:
-    """The fewest bytes that hold every unscaled value of a precision."""
-    return (int(10**precision - 1).bit_length() + 8) // 8
 
 
 class _Names:
@@ -96,7 +49,7 @@ class _Names:
         return {"type": "record", "name": name, "fields": fields}
 
     def _field(self, member: NestedField) -> dict[str, Any]:
-        field: dict[str, Any] = {"name": compatible_name(member.name), "field-id": member.field_id}
+        field: dict[str, Any] = {"name": avro_field_name(member.name), "field-id": member.field_id}
         if field["name"] != member.name:
             field["iceberg-field-name"] = member.name
         field["type"] = self._type(member)
@@ -129,7 +82,7 @@ class _Names:
             case DecimalType(precision=precision, scale=scale):
                 return self._fixed(
                     f"decimal_{precision}_{scale}",
-                    decimal_bytes(precision),
+                    decimal_required_bytes(precision),
                     {"logicalType": "decimal", "precision": precision, "scale": scale},
                 )
             case UuidType():
@@ -139,7 +92,7 @@ class _Names:
                 return {"type": "record", "name": f"r{field_id}", "fields": parts, "logicalType": "variant"}
             case FixedType(length=length):
                 return self._fixed(f"fixed_{length}", length, {})
-        return _PLAIN[type(data_type)]
+        return "bytes" if type(data_type) in _WKB else AVRO_PRIMITIVES[type(data_type)]
 
     def _fixed(self, name: str, size: int, extra: dict[str, Any]) -> Any:
         if name in self._defined:

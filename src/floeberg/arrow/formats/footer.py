@@ -1,4 +1,4 @@
-"""What a data file says of itself without its rows being read: how many there are, and the bounds of its columns."""
+"""What a data file's footer says without its rows being read: the number of rows, and the bounds of its columns."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class FileSink(Protocol):
 
     @property
     def memory_bytes(self) -> int:
-        """What of it lies in memory."""
+        """The bytes that are held in memory."""
         ...
 
     def check(self) -> None:
@@ -82,7 +82,7 @@ def open_sink(store: Store, location: str) -> FileSink:
 
 
 class MemorySink:
-    """Gathers the bytes and gives them to the store at the end; writers bound the memory by the size they roll at."""
+    """Buffers the bytes and writes them to the store at the end; writers bound the memory by the size they roll at."""
 
     def __init__(self, store: Store, location: str) -> None:
         self._store = store

@@ -10,10 +10,11 @@ import fastavro
 import fastavro.write
 import pyarrow as pa
 
-from floeberg.arrow.formats.avro_schema import avro_schema, compatible_name
+from floeberg.arrow.formats.avro_schema import avro_schema
 from floeberg.arrow.formats.io import FileSink
 from floeberg.arrow.formats.write_parquet import FormatResult
 from floeberg.arrow.formats.write_properties import WriteProperties
+from floeberg.files.avro_types import avro_field_name
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.schemas.schema_json import schema_to_json
 from floeberg.spec.types import (
@@ -40,7 +41,7 @@ class AvroFileWriter:
     def __init__(self, sink: FileSink, schema: Schema, properties: WriteProperties) -> None:
         self._sink = sink
         self._fields = schema.fields
-        self._names = [compatible_name(field.name) for field in schema.fields]
+        self._names = [avro_field_name(field.name) for field in schema.fields]
         self._buffer = io.BytesIO()
         self._writer: Any = fastavro.write.Writer(
             self._buffer,
@@ -87,7 +88,7 @@ def _values(array: pa.Array, data_type: IcebergType) -> list[Any]:
     match data_type:
         case StructType():
             valid = array.is_valid().to_pylist()
-            names = [compatible_name(member.name) for member in data_type.members]
+            names = [avro_field_name(member.name) for member in data_type.members]
             columns = [_values(array.field(i), member.type) for i, member in enumerate(data_type.members)]
             rows = zip(*columns, strict=True) if columns else [()] * len(array)
             return [dict(zip(names, row, strict=True)) if ok else None for ok, row in zip(valid, rows, strict=True)]

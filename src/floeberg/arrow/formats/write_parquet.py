@@ -43,7 +43,7 @@ _MIN_RATIO: Final = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatResult:
-    """What a closed file says of itself beyond the metrics of its values."""
+    """What a closed file reports beyond the metrics of its values."""
 
     file_size_in_bytes: int
     column_sizes: Mapping[int, int] | None = None
@@ -69,8 +69,8 @@ class _WkbType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types 
 
 
 class ParquetFileWriter:
-    """One Parquet file. Batches gather until they are worth a row group; `written_bytes` counts what the file has and
-    what the gathered ones will come to, by the ratio seen so far."""
+    """One Parquet file. Batches are buffered until they fill a row group; `written_bytes` counts the file's bytes and an
+    estimate for the buffered batches, by the compression ratio so far."""
 
     def __init__(self, sink: FileSink, schema: Schema, properties: WriteProperties) -> None:
         self._sink = sink
@@ -103,7 +103,7 @@ class ParquetFileWriter:
         return self._pending_bytes + self._sink.memory_bytes
 
     def flush(self) -> None:
-        """Writes what has gathered as one row group."""
+        """Writes the buffered batches as one row group."""
         if not self._pending:
             return
         output = self._opened()

@@ -9,6 +9,7 @@ from typing import Final
 from floeberg.errors import InvalidInput
 from floeberg.spec.snapshots.manifest_entry import FileFormat
 
+TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
 DEFAULT_TARGET_FILE_BYTES: Final = 512 << 20
 DEFAULT_DELETE_TARGET_BYTES: Final = 64 << 20
 
@@ -54,7 +55,7 @@ def write_properties(properties: Mapping[str, str], *, deletes: bool = False) ->
     stated = reader.text("format.default", "parquet", plain="write.format.default")
     if stated.lower() not in (FileFormat.PARQUET, FileFormat.ORC, FileFormat.AVRO):
         raise InvalidInput(f"write.format.default is {stated!r}; it must be parquet, orc or avro")
-    target_name = "write.delete.target-file-size-bytes" if deletes else "write.target-file-size-bytes"
+    target_name = "write.delete.target-file-size-bytes" if deletes else TARGET_FILE_SIZE
     target = DEFAULT_DELETE_TARGET_BYTES if deletes else DEFAULT_TARGET_FILE_BYTES
     level = reader.text("parquet.compression-level", "")
     file_format = FileFormat(stated.lower())

@@ -13,7 +13,7 @@ DEFAULT_MAX_BYTES: Final = 256 << 20
 
 
 class DeleteCache:
-    """The least recently used goes first. Several threads may ask: one loads, the others wait for it."""
+    """A least-recently-used cache. Several threads may ask for one entry: one loads it, the others wait."""
 
     def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self.max_bytes = max_bytes

@@ -1,5 +1,5 @@
-"""Makes what a caller wants written fit the table: columns by name at any depth, exact conversions, write defaults for
-what is missing, NOT NULL enforced. Raises InvalidInput, naming the column, before anything is written."""
+"""Conforms the caller's rows to the table: columns by name at any depth, exact conversions, write defaults for missing
+columns, NOT NULL enforced. Raises InvalidInput, naming the column, before anything is written."""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from msgspec import structs
 
@@ -158,11 +160,11 @@ class DataFileWriter:
             record_count=metrics.record_count,
             file_size_in_bytes=result.file_size_in_bytes,
             column_sizes=result.column_sizes,
-            value_counts=self._told(metrics.value_counts),
-            null_value_counts=self._told(metrics.null_value_counts),
-            nan_value_counts=self._told(metrics.nan_value_counts),
-            lower_bounds=self._told({**metrics.lower_bounds, **lower}),
-            upper_bounds=self._told({**metrics.upper_bounds, **upper}),
+            value_counts=self._manifest_metrics(metrics.value_counts),
+            null_value_counts=self._manifest_metrics(metrics.null_value_counts),
+            nan_value_counts=self._manifest_metrics(metrics.nan_value_counts),
+            lower_bounds=self._manifest_metrics({**metrics.lower_bounds, **lower}),
+            upper_bounds=self._manifest_metrics({**metrics.upper_bounds, **upper}),
             split_offsets=result.split_offsets,
             sort_order_id=kind.sort_order_id,
             equality_ids=kind.equality_ids,
@@ -179,7 +181,7 @@ class DataFileWriter:
                 lower[field_id], upper[field_id] = least, greatest
         return lower, upper
 
-    def _told(self, metrics: Mapping[int, V]) -> Mapping[int, V]:
+    def _manifest_metrics(self, metrics: Mapping[int, V]) -> Mapping[int, V]:
         """The metrics that go into the manifest. Of equality deletes only those of the keys: other columns need not hold
         what the deleted rows hold, and the Java library rules delete files out by them."""
         keys = self._kind.equality_ids
@@ -196,6 +198,17 @@ class DataFileWriter:
 class _Open:
     writer: DataFileWriter
     runs: set[int] = field(default_factory=set)
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """Where rows of a batch went: to consecutive positions of one file."""
+
+    file_path: str
+    first_position: int
+    rows: npt.NDArray[np.int64]
+    """The rows' numbers in the batch."""
 
 
 class RollingWriter:
@@ -253,6 +266,20 @@ class RollingWriter:
             for partition, rows in split_by_partition(batch, self._spec, self._schema):
                 self._add(partition, rows)
 
+    def place(self, batch: pa.RecordBatch) -> list[Placed]:
+        """Adds the rows of a batch in their order, whatever the sort order, and says where each of them is."""
+        if self._conformer is None or not self._conformer.takes(batch.schema):
+            self._conformer = Conformer(batch.schema, self._schema)
+        conformed = self._conformer.apply(batch)
+        numbered = conformed.append_column("row", pa.array(np.arange(batch.num_rows)))
+        self._runs += 1
+        placed = []
+        for partition, rows in split_by_partition(numbered, self._spec, self._schema):
+            numbers = rows.column(rows.num_columns - 1).to_numpy()
+            for path, first, start, count in self._add(partition, rows.remove_column(rows.num_columns - 1)):
+                placed.append(Placed(path, first, numbers[start : start + count]))
+        return placed
+
     def close(self) -> list[DataFile]:
         """The files written, all durable; none when there were no rows."""
         for partition in list(self._open):
@@ -268,17 +295,23 @@ class RollingWriter:
             remove(self._store, file.file_path)
         self._done = []
 
-    def _add(self, partition: Partition, rows: pa.RecordBatch) -> None:
+    def _add(self, partition: Partition, rows: pa.RecordBatch) -> list[tuple[str, int, int, int]]:
+        """Writes rows of one partition. Returns (file, first position in it, first row, rows) for each piece."""
         key = _key(partition)
+        added, start = [], 0
         for piece in _pieces(rows):
             slot = self._open.get(key)
             if slot is None:
                 slot = self._start(partition)
             slot.runs.add(self._runs)
             slot.writer.write(piece)
+            added.append((slot.writer.location, slot.rows, start, piece.num_rows))
+            slot.rows += piece.num_rows
+            start += piece.num_rows
             if slot.writer.has_reached(self._properties.target_file_bytes):
                 self._finish(key)
         self._bound_memory()
+        return added
 
     def _start(self, partition: Partition) -> _Open:
         if self._clustered:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from floeberg.arrow.formats.io import remove
-from floeberg.arrow.formats.write_properties import write_properties
+from floeberg.arrow.formats.write_properties import TARGET_FILE_SIZE, write_properties
 from floeberg.arrow.write.data_files import RollingWriter
 from floeberg.arrow.write.delete_files import DeletedFile, write_position_deletes, write_vectors
 from floeberg.arrow.write.locations import DataLocations
@@ -19,6 +19,8 @@ from floeberg.effects.protocols import Store
 from floeberg.errors import InvalidInput
 from floeberg.spec.metadata.partition_types import source_schema
 from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.sort_orders import SortOrder
+from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.metadata_columns import with_row_lineage
 from floeberg.spec.snapshots.manifest_entry import DataFile
 from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION
@@ -46,7 +48,7 @@ class TableWriter:
         return store
 
     def data_writer(self, *, with_lineage: bool = False) -> RollingWriter:
-        """A writer of data files; with lineage, rows keep the ids and ages that they come with."""
+        """A writer of data files; with lineage, rows keep the row ids and sequence numbers that they come with."""
         writer = RollingWriter(
             self.store,
             self.rewritten_schema if with_lineage else self.schema,
@@ -54,6 +56,19 @@ class TableWriter:
             new_location=lambda path: self._locations.new_location(path, suffix=f".{self._formats[False]}"),
             properties=self.metadata.properties,
             sort_order=self.metadata.default_sort_order,
+        )
+        self._open.append(writer)
+        return writer
+
+    def rewriter(self, *, spec: PartitionSpec, sort_order: SortOrder, target_file_bytes: int) -> RollingWriter:
+        """A writer of rows that are in the table already, with their lineage, in an order of their own."""
+        writer = RollingWriter(
+            self.store,
+            self.rewritten_schema,
+            spec=spec,
+            new_location=lambda path: self._locations.new_location(path, suffix=f".{self._formats[False]}"),
+            properties={**self.metadata.properties, TARGET_FILE_SIZE: str(target_file_bytes)},
+            sort_order=sort_order,
         )
         self._open.append(writer)
         return writer

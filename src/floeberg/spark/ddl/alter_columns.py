@@ -52,7 +52,7 @@ def add_columns(execution: Execution, statement: AddColumns) -> DataFrame:
 
 
 def replace_columns(execution: Execution, statement: ReplaceColumns) -> DataFrame:
-    """Columns that keep name and type keep their data, as the same columns; the others go and new ones come."""
+    """Columns that keep name and type are the same columns, with their data; the others are dropped and new ones added."""
     table = load(execution, statement.table)
     schema = table.state.metadata.current_schema
     wanted = schema_of(execution, statement.columns)

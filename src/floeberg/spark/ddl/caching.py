@@ -8,14 +8,16 @@ from pyspark import StorageLevel
 
 from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import AttachedSession, CacheKey, Resolved, Selection, quoted
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import CacheKey, Selection
 from floeberg.spark.query.run import query_frame, span_frame
 from floeberg.spark.read import table_cache
-from floeberg.spark.read.named_tables import audited, frame_of, selection_of
+from floeberg.spark.read.named_tables import frame_of, on_wap_branch, selection_of
 from floeberg.sql.statements.statements import CacheTable, Pairs, RefreshTable, UncacheTable
-from floeberg.sql.text.names import TableIdentifier
+from floeberg.sql.text.names import TableIdentifier, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,12 +58,12 @@ def selected(session: AttachedSession, resolved: Resolved) -> Selection:
     """What a name means to a read without options."""
     if resolved.table is None:
         return Selection()
-    return audited(session, resolved.table, selection_of(session, resolved.selector))
+    return on_wap_branch(session, resolved.table, selection_of(session, resolved.selector))
 
 
 def uncache_table(execution: Execution, statement: UncacheTable) -> DataFrame:
-    """Takes what the name means out of the cache; the name of a table alone, all that was cached of it. Raises TableNotFound
-    for a name that is nothing, unless the statement says IF EXISTS."""
+    """Removes what the name means from the cache; for a table's plain name, everything cached of the table. Raises
+    TableNotFound for an unknown name, unless the statement says IF EXISTS."""
     session = execution.session
     identifier = session.table_identifier(statement.table.parts)
     if not table_cache.forget(session, identifier):
@@ -77,7 +79,7 @@ def uncache_table(execution: Execution, statement: UncacheTable) -> DataFrame:
 
 
 def refresh_table(execution: Execution, statement: RefreshTable) -> DataFrame:
-    """Every statement sees the newest snapshot anyway; what is in Spark's cache is read anew."""
+    """Every statement sees the newest snapshot anyway; rows in Spark's cache are read again."""
     session = execution.session
     resolved = execution.resolve(session.table_identifier(statement.table.parts))
     table_cache.refresh(session, resolved.identifier)

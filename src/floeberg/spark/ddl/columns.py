@@ -53,7 +53,7 @@ def _ddl(execution: Execution, column: ColumnDefinition) -> str:
 
 
 def _default_text(execution: Execution, kind: str, span: Span) -> str:
-    """The default as a literal. An expression that is none is computed by Spark, now and once."""
+    """The default as a literal. Spark computes any other expression, once, now."""
     text = span.of(execution.sql)
     try:
         schema_from_ddl(f"c {kind} DEFAULT {text}")
@@ -67,7 +67,7 @@ def _default_text(execution: Execution, kind: str, span: Span) -> str:
 
 
 def _type_text(execution: Execution, text: str) -> str:
-    """`TIMESTAMP` is what the session says it is."""
+    """The session's settings decide what `TIMESTAMP` means."""
     if text.strip().upper() != "TIMESTAMP":
         return text
     return _NTZ if execution.session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == _NTZ else text

@@ -10,7 +10,6 @@ from floeberg.catalogs.base import LoadedTable, shown_name
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.new_table import TableDefinition, require_namespace, stated_version
 from floeberg.catalogs.purge import purge_table
-from floeberg.catalogs.unpublished import UnpublishedPointer
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.operation import Operation, Target
@@ -30,7 +29,8 @@ from floeberg.errors import (
 from floeberg.spark.ddl.columns import schema_of
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import AttachedCatalog, AttachedSession
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import AttachedCatalog
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.query.run import span_frame
 from floeberg.spark.read.table_cache import forget
@@ -45,7 +45,6 @@ from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.sql.statements.statements import CreateTable, CreateTableLike, DropTable, RenameTable
 from floeberg.sql.text.names import SESSION_CATALOG, TableIdentifier
 from floeberg.storage.location import parse_from_user
-from floeberg.storage.registry import Stores
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,7 +56,7 @@ COMMENT: Final = "comment"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTable:
-    """A table that a statement or a writer wants: what, where, and what to do if it is there already."""
+    """A table that a statement or a writer creates: its definition, its name, and what to do if it exists."""
 
     schema: Schema
     partitioning: tuple[PartitionTerm, ...] = ()
@@ -147,14 +146,14 @@ def make_table(
         return
     operations: list[Operation] = [*first]
     if frame is not None:
-        operations += _append(base, first, frame, stores=attached.backend.stores, options=options or {})
+        operations += _append(base, first, frame, options=options or {})
     _publish(base, operations, if_not_exists=new.if_not_exists)
 
 
 def _base(
     attached: AttachedCatalog, key: Identifier, definition: TableDefinition, new: NewTable
 ) -> tuple[LoadedTable | None, tuple[Operation, ...]]:
-    """What the commit starts from, and the change of definition that it begins with; None when there is nothing to do."""
+    """The base of the commit, and the change of definition that it begins with; None when there is nothing to do."""
     backend = attached.backend
     if new.replace:
         try:
@@ -171,8 +170,7 @@ def _base(
     require_namespace(backend, key)
     where = definition.location or backend.default_location(key)
     metadata = definition.new_metadata(location=where, effects=backend.effects)
-    pointer = UnpublishedPointer(backend, key)
-    return LoadedTable(pointer, TableState(pointer.identifier, metadata, None)), ()
+    return backend.stage_table(key, metadata), ()
 
 
 def _planned(loaded: LoadedTable, replacement: ReplaceTable) -> LoadedTable:
@@ -187,10 +185,9 @@ def _append(
     first: tuple[Operation, ...],
     frame: DataFrame,
     *,
-    stores: Stores,
     options: Mapping[str, str],
 ) -> list[Operation]:
-    """Writes the rows for the table as it will be."""
+    """Writes the rows for the new definition of the table."""
     table = base
     for operation in first:
         assert isinstance(operation, ReplaceTable)
@@ -205,8 +202,9 @@ def _append(
         raise InvalidInput(f"a table is created with its main branch; create it, then write branch {given.branch!r}")
     schema, table_name = metadata.current_schema, base.state.identifier
     frame = with_wkb(frame, schema, names=[field.name for field in schema.fields], table=table_name)
-    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False))
-    files = write_data_files(rows, table, stores=stores, options=given)
+    new_ids = {field.field_id for field in schema.fields}
+    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False, new_ids=new_ids))
+    files = write_data_files(rows, table, options=given)
     return [Append(files=files, target=Target(summary=given.summary))] if files else []
 
 
@@ -257,7 +255,7 @@ def _exists(session: AttachedSession, identifier: TableIdentifier) -> bool:
 
 
 def _ensure_session_namespace(session: AttachedSession, identifier: TableIdentifier, key: Identifier) -> None:
-    """The namespaces of the session catalog are Spark's; ours follow."""
+    """Namespaces of the session catalog are Spark's; ours are created to match."""
     backend = session.backend(identifier.catalog)
     if identifier.catalog == SESSION_CATALOG and not backend.namespace_exists(key.namespace):
         try:

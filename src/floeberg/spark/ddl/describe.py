@@ -10,8 +10,8 @@ from floeberg.catalogs.view_changes import view_query
 from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.spark.ddl.table_details import detail_lines, term_text
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.results import rows
-from floeberg.spark.host.session import Resolved
 from floeberg.spark.host.types import spark_type
 from floeberg.spark.query.view_scope import QUERY_COLUMNS
 from floeberg.spark.read.metadata_tables import metadata_columns

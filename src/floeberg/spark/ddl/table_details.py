@@ -1,4 +1,4 @@
-"""What DESCRIBE and SHOW say of a table beside its columns, in the words of Spark and of the reference implementation."""
+"""What DESCRIBE and SHOW print about a table beside its columns, in the words of Spark and of the reference implementation."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def detail_lines(name: str, metadata: TableMetadata, properties: Mapping[str, st
 
 
 def statistics(metadata: TableMetadata) -> str:
-    """The size that the reference tells Spark: rows by the snapshot's summary, times what Spark takes a row to need."""
+    """The size as the reference implementation estimates it for Spark: rows of the snapshot's summary times Spark's estimate
+    per row."""
     snapshot = metadata.current_snapshot
     rows = 0 if snapshot is None else int(snapshot.summary.get("total-records", "0"))
     return f"{rows * _size(frame_schema(metadata.current_schema))} bytes, {rows} rows"

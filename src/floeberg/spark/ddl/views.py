@@ -8,9 +8,9 @@ from floeberg.catalogs.view_changes import ViewDefinition, change_view_propertie
 from floeberg.errors import InvalidInput, TableAlreadyExists, UnsupportedFeature, ViewAlreadyExists
 from floeberg.spark.ddl.alter import set_properties, unset_properties
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import view_not_found
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import view_not_found
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.host.view_settings import settings_now
 from floeberg.spark.host.views import TextView, ViewColumns, ViewScope, is_temporary_view, mark_of, marked
@@ -104,7 +104,8 @@ def _definition(
 
 
 def _lasting_text(execution: Execution, query: Span) -> str:
-    """The query of a view, with parameters as literals. Raises UnsupportedFeature for what ends with the statement."""
+    """The query of a view, with parameters as literals. Raises UnsupportedFeature for references that end with the
+    statement."""
     text = query.of(execution.sql)
     if execution.kwargs:
         try:
@@ -122,7 +123,7 @@ def _refuse_cycle(execution: Execution, identifier: TableIdentifier) -> None:
 
 
 def _create_temporary(execution: Execution, statement: CreateView) -> DataFrame:
-    """Spark gets a view of the rows as they are now, so that it knows the name; ours is read at each use."""
+    """Spark gets a view of the current rows, so that it knows the name; ours is evaluated at each use."""
     session, name = execution.session, statement.view.parts[-1]
     shared = statement.global_temporary
     key = view_key((GLOBAL_VIEWS, name) if shared else (name,))

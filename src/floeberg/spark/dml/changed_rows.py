@@ -1,5 +1,5 @@
-"""The rows of a change in Python workers, in one pass: the places of those that go are gathered as bitmaps, and what they
-become is written."""
+"""The rows of a change in Python workers, in one pass: collects the positions of deleted rows as bitmaps, and writes the new
+versions of updated rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from floeberg.files.data_file_wire import decode_data_file
 from floeberg.files.deletion_vector import bitmap_of
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import may_be_copied
-from floeberg.spark.dml.target import ChangedTable, with_age
+from floeberg.spark.dml.target import ChangedTable, with_inherited_sequence_number
 from floeberg.spark.host.held_settings import held_setting
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import collect_from_workers
@@ -48,7 +48,7 @@ PARALLELISM_FIRST: Final = "spark.sql.adaptive.coalescePartitions.parallelismFir
 
 
 class RowKind(IntEnum):
-    """What becomes of a row of a change."""
+    """What happens to a row of a change."""
 
     UNTOUCHED = 0
     DELETE = 1
@@ -65,7 +65,7 @@ class _What(StrEnum):
 
 @dataclass(slots=True)
 class Touched:
-    """What was found of a change, and written."""
+    """The rows that a change found, and the files that it wrote."""
 
     positions: dict[str, BitMap64] = field(default_factory=dict)
     """The rows that are deleted or replaced, by file."""
@@ -76,29 +76,29 @@ class Touched:
     matched: BitMap64 = field(default_factory=BitMap64)
     """The source rows that matched."""
     written: list[DataFile] = field(default_factory=list)
-    """The files of the updated rows as they will be, if they were written."""
+    """The files of the new versions of updated rows, if they were written."""
 
 
 def may_write_at_once(target: ChangedTable, tasks: list[FileScanTask]) -> bool:
-    """Whether the new rows of a change can be written while it is found out which rows they replace: not where they go into
-    files with rows that stay, and not where they would come in as many files as there are tasks."""
+    """Whether the new rows of a change can be written while the replaced rows are still being found: not if they go into
+    files with rows that stay, and not if each task would write its own small file."""
     adaptive = target.session.setting("spark.sql.adaptive.enabled", "true") == "true"
     is_spread = target.write_options.distribution is not DistributionMode.NONE
     return (target.in_place or may_be_copied(target, tasks)) and (adaptive or is_spread)
 
 
 def find_changes(target: ChangedTable, changes: DataFrame, *, once: bool = False) -> Touched:
-    """Runs a change. With `once`, notes whether a row comes more than once, whatever becomes of it."""
+    """Runs a change. With `once`, notes whether a row occurs more than once, whatever happens to it."""
     check_workers(target.spark)
     return _put_together(collect_from_workers(changes, ChangeTask(None), _RESULT_TEXT), None, once=once)
 
 
 def write_changes(target: ChangedTable, changes: DataFrame, *, once: bool = False) -> Touched:
-    """The same, and writes the new rows of those that are updated, in as few files as rows want. The caller removes them
-    when nothing comes of the change."""
+    """Runs a change and writes the new versions of updated rows, in as few files as their number needs. The caller removes
+    the files when the change fails."""
     options = target.write_options
     task = writer_task(target.table, options=options, schema=target.written_schema)
-    rows = with_age(target, changes)
+    rows = with_inherited_sequence_number(target, changes)
     if options.distribution is DistributionMode.NONE:
         rows = rows.hint("rebalance", FILE)  # rows of a file stay together, in their order
     rows = distributed(
@@ -153,7 +153,8 @@ def _count_once(touched: Touched) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTask:
-    """Looks at rows of a change in a worker, and writes the new ones where it has a writer. Travels there."""
+    """Inspects the rows of a change in a worker, and writes the new ones if it has a writer. It is serialized to the
+    workers."""
 
     writer: WriterTask | None
 
@@ -170,7 +171,7 @@ class ChangeTask:
 
 
 class _Gathered:
-    """What a worker's rows have told so far."""
+    """What a worker collected from its rows so far."""
 
     def __init__(self) -> None:
         self._positions: dict[tuple[str, int], BitMap64] = {}
@@ -178,7 +179,7 @@ class _Gathered:
         self._matched = BitMap64()
 
     def new_rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows as they will be of those that are updated."""
+        """The new versions of updated rows."""
         for batch in batches:
             self.add(batch)
             is_updated = np.asarray(batch.column(KIND)) == RowKind.UPDATE

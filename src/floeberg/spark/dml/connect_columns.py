@@ -1,7 +1,7 @@
-"""Columns over Spark Connect that are bound to a DataFrame (`df.id`), made to hold where that DataFrame is gone.
+"""Columns over Spark Connect that are bound to a DataFrame (`df.id`), made to resolve after that DataFrame was evaluated.
 
-A bound Column names the plan that it belongs to. When the source of a MERGE was evaluated, its plan is another one: what
-bound Columns stand for is kept beside the rows, under a name of its own.
+A bound Column names the plan that it belongs to. When the source of a MERGE was evaluated, its plan is another one: the
+values of bound Columns are kept beside the rows, under names of their own.
 """
 
 from __future__ import annotations

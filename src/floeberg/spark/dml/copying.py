@@ -1,4 +1,4 @@
-"""Rows that stay when others of their file go, copied from file to file within a worker: they never pass through Spark."""
+"""Copy-on-write: a worker copies the rows that stay from file to file; they never pass through Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from floeberg.spec.snapshots.manifest_entry import DataFile
 
 
 def may_be_copied(target: ChangedTable, tasks: Sequence[FileScanTask]) -> bool:
-    """Whether rows can go from file to file as they lie: files have no order to keep, and every row stays in its
+    """Whether rows can be copied from file to file as they are: the table has no sort order, and every row stays in its
     partition. Otherwise they are distributed and sorted like new ones."""
     spec_id = target.write_options.spec_id
     same_spec = all(task.data_file.spec_id == spec_id for task in tasks)
@@ -27,9 +27,9 @@ def may_be_copied(target: ChangedTable, tasks: Sequence[FileScanTask]) -> bool:
 def copy_kept_rows(
     target: ChangedTable, tasks: Sequence[FileScanTask], positions: Mapping[str, BitMap64]
 ) -> list[DataFile]:
-    """New files with the live rows of tasks but those at the positions."""
+    """New files with the live rows of tasks except those at the positions."""
     touched = {path: encode_deletion_vector(found) for path, found in positions.items()}
-    # Files of one partition lie side by side, so that their rows meet in one file.
+    # Files of one partition are neighbours, so that their rows end up in one file.
     by_partition = sorted(tasks, key=lambda task: repr(task.data_file.partition))
     reader = kept_rows_reader(
         target.table, by_partition, target.schema, projection=target.written_schema, touched=touched
@@ -40,7 +40,7 @@ def copy_kept_rows(
 
 @dataclass(frozen=True, slots=True)
 class Copying:
-    """Reads and writes in one worker. Travels there."""
+    """Reads and writes in one worker. It is serialized to the workers."""
 
     reader: KeptRows
     writer: WriterTask

@@ -1,4 +1,4 @@
-"""DELETE FROM: by metadata alone where whole files match, else by the rows for which the condition is true."""
+"""DELETE FROM: a metadata-only delete where whole files match, else by the rows for which the condition is true."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def _delete(execution: Execution, statement: Delete) -> Committed | None:
 def _matching(
     target: ChangedTable, text: StatementText, statement: Delete, tasks: list[FileScanTask], *, understood: bool
 ) -> Touched:
-    """The rows of the files that are left. A condition that only Spark understands is looked at even when no file is, so
-    that errors in it show."""
+    """The rows of the remaining files. A condition that only Spark can evaluate is analysed even if no file remains, so that
+    its errors show."""
     if not tasks and understood:
         return Touched()
     alias = target.alias_text

@@ -82,7 +82,7 @@ def _insert(execution: Execution, statement: dml.Insert) -> str:
 
 
 def _row_level(execution: Execution, table: Name, verb: str, where: Span | None) -> str:
-    """DeleteFromTable where whole files go, WriteDelta for merge-on-read, ReplaceData for copy-on-write."""
+    """DeleteFromTable for metadata-only deletes, WriteDelta for merge-on-read, ReplaceData for copy-on-write."""
     target = changed_table(execution, table, verb=verb, alias=None)
     name = str(target.identifier)
     if verb == "delete":

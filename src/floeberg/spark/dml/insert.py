@@ -1,4 +1,4 @@
-"""INSERT and TRUNCATE: what a statement asks, as a write of a DataFrame or a commit without rows."""
+"""INSERT and TRUNCATE: as a write of a DataFrame or a commit without rows."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from floeberg.spark.dml.static_partitions import static_condition, static_values
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved, refuse_static
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session import AttachedSession, Resolved, refuse_static
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions
@@ -198,8 +199,8 @@ def _constant(execution: Execution, span: Span) -> str:
 
 
 def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> Expression:
-    """A condition on a table's columns as an expression that means the same. Raises UnsupportedFeature when it cannot be
-    told for whole files."""
+    """A condition on a table's columns as an equivalent expression. Raises UnsupportedFeature when it cannot be decided for
+    whole files."""
     assert resolved.table is not None
     schema = resolved.table.state.metadata.current_schema
     if text.strip().lower() in ("true", "(true)"):
@@ -207,7 +208,7 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
     cursor, span = Cursor(text, double_quoted_identifiers=session.double_quoted_identifiers), Span(0, len(text))
     conditions = condition_of_target(cursor, span, target=resolved.identifier, alias=None)
     found = to_exact_expression(conditions, schema, **_rules(session))
-    # A part that was not understood is left out of `conditions`, and without it rows outside the condition would go.
+    # `conditions` lacks the parts that cannot be read: without them, rows outside the condition would be removed.
     if found is None or not conditions or not is_whole(cursor, span, conditions):
         raise UnsupportedFeature(
             f"{resolved.identifier}: rows cannot be overwritten by {text!r}; compare columns with literals of their types"
@@ -225,7 +226,7 @@ def _rules(session: AttachedSession) -> CoercionRules:
 
 
 def column_condition(session: AttachedSession, resolved: Resolved, condition: object) -> Expression | None:
-    """A Column on a table's columns as an expression that means the same; None when it can only be evaluated on rows."""
+    """A Column on a table's columns as an equivalent expression; None when it can only be evaluated on rows."""
     assert resolved.table is not None
     schema = resolved.table.state.metadata.current_schema
     names = [field.name for field, _ in walk_fields(schema.fields)]

@@ -51,7 +51,7 @@ class _TextMerge(MergeRun[MergeClause]):
     def __init__(self, execution: Execution, statement: Merge, target: ChangedTable, given: DataFrame | None) -> None:
         self._statement = statement
         self._known_types: dict[tuple[bool, bool, tuple[str, ...]], Sequence[st.DataType]] = {}
-        """What Spark said, which is asked the same before anything runs and again then."""
+        """What Spark answered: the same question comes before anything runs and again when it runs."""
         name = statement.source_alias or (statement.source_name.parts[-1] if statement.source_name else None)
         self._source_name = name
         self._source_alias = name or _NO_ALIAS
@@ -108,7 +108,7 @@ class _TextMerge(MergeRun[MergeClause]):
         )
 
     def _with_by_source(self, target: DataFrame) -> DataFrame:
-        """The target with the clause that takes a row that no source row matches, evaluated where only the target is."""
+        """The target with the clause for each row that no source row matches, evaluated over the target alone."""
         if not self._clauses.by_source:
             return target
         decision = self._texts.decision(self._clauses.by_source)

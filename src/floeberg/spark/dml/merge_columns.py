@@ -1,4 +1,4 @@
-"""MERGE whose condition and clauses are Columns: they are evaluated where they stand, never turned into text."""
+"""MERGE whose condition and clauses are Columns: they are evaluated as they are, never turned into text."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from floeberg.spark.write.store_assignment import StoreRules, store_rules
 from floeberg.spark.write.store_cast import stored_column
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.spec.types import IcebergType
+from floeberg.sql.text.byte_strings import may_hold_bytes
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import Name
 
@@ -81,7 +82,9 @@ def merge_columns(
         target = changed_table(now, Name(parts, 0, 0), verb="merge", alias=None)
         return _ColumnMerge(target, source, condition, clauses, evolves=evolves).run()
 
-    return run_statement(Execution(session, ""), parts, run)
+    shown = repr(condition)
+    has_bytes = may_hold_bytes(shown) or "cast" in shown.lower()
+    return run_statement(Execution(session, "", has_bytes=has_bytes), parts, run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,9 @@ class _ColumnValues:
 
     def struct(self, members: Sequence[tuple[str, Column]]) -> Column:
         return F.struct(*(value.alias(name) for name, value in members))
+
+    def called(self, function: str, value: Column) -> Column:
+        return F.call_function(function, value)
 
     def exact(self, value: Column, data_type: IcebergType) -> Column:
         made: Column = exact_column(value, data_type)
@@ -150,8 +156,8 @@ class _ColumnMerge(MergeRun[ColumnClause]):
             ) from error
 
     def _bind(self, columns: Sequence[Column]) -> None:
-        """Over Connect, what Columns of the source's DataFrame stand for goes with the rows: after the source was
-        evaluated the DataFrame that they name is not there any more."""
+        """Over Connect, the values of Columns that are bound to the source's DataFrame are kept beside the rows: after the
+        source was evaluated, that DataFrame no longer resolves."""
         if not type(columns[0]).__module__.startswith(_CONNECT):
             return
         connect = importlib.import_module(_CONNECT_COLUMNS)

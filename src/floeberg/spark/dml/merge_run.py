@@ -1,5 +1,5 @@
-"""What every MERGE does: the source is evaluated once, joined to the rows of the target that it can match, and every row goes
-to the first clause whose condition is true."""
+"""The steps of every MERGE: the source is evaluated once, joined to the rows of the target that it can match, and the first
+clause whose condition is true decides about each row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _KINDS: Final = {"delete": RowKind.DELETE, "update": RowKind.UPDATE}
 
 
 class Clause(Protocol):
-    """A WHEN clause, whatever its condition is made of."""
+    """A WHEN clause, with its condition as text or Column."""
 
     @property
     def when(self) -> str: ...
@@ -84,19 +84,20 @@ class Clauses(Generic[ClauseT]):
 
     @property
     def checks_cardinality(self) -> bool:
-        """One unconditional DELETE may find a row often; anything else would depend on the order of the source."""
+        """One unconditional DELETE may match a row several times; for anything else the result would depend on the order of
+        the source."""
         if len(self.matched) == 1:
             return self.matched[0].action != "delete" or self.matched[0].condition is not None
         return bool(self.matched)
 
 
 class MergeRun(ABC, Generic[ClauseT]):
-    """One MERGE on its way: what is the same whether its clauses are text or Columns."""
+    """One MERGE: what does not depend on whether its clauses are text or Columns."""
 
     def __init__(self, target: ChangedTable, source: DataFrame, clauses: Clauses[ClauseT], *, evolves: bool) -> None:
         self._clauses = clauses
         self._source_type = source.schema
-        # Evaluated once, whatever it is made of: it is looked at for its keys, joined, and inserted from.
+        # Evaluated once: it is read for its keys, joined, and inserted from.
         self._source = source.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
         self._target = _evolved(target, source) if evolves else target
         self._columns = TargetColumns(
@@ -106,7 +107,7 @@ class MergeRun(ABC, Generic[ClauseT]):
 
     @abstractmethod
     def _joined(self, target: DataFrame, source: DataFrame) -> DataFrame:
-        """The rows of the target that are matched (or, where clauses ask for those, not), each with what it becomes."""
+        """The rows of the target that are matched (or, if clauses need them, not matched), each with its new version."""
 
     @abstractmethod
     def _inserted(self, source: DataFrame) -> DataFrame:
@@ -114,23 +115,25 @@ class MergeRun(ABC, Generic[ClauseT]):
 
     @abstractmethod
     def _by_source_rows(self, joined: DataFrame, names: Sequence[str]) -> DataFrame:
-        """The rows that NOT MATCHED BY SOURCE updates, as they will be."""
+        """The new versions of rows that NOT MATCHED BY SOURCE updates."""
 
     @abstractmethod
     def _key_pairs(self) -> list[KeyPair]:
-        """The equalities of the condition."""
+        """The equalities of the condition between source and target."""
 
     @abstractmethod
     def _own_condition(self) -> Expression:
-        """What the condition says of the target alone, or something weaker."""
+        """The part of the condition on the target alone, or a weaker one."""
 
     def run(self) -> Committed | None:
         target = self._target
-        self._joined(self._no_rows, self._source)  # raises what is wrong before anything runs
+        self._joined(self._no_rows, self._source)  # raises errors before anything runs
         if self._clauses.inserts:
             self._inserted(self._source)
         self._source = self._source.localCheckpoint(eager=True)
         keys = source_keys(self._source, self._key_pairs(), target.schema)
+        if keys.has_bytes:
+            self._target = target = replace(target, has_bytes=True)
         condition: Expression = TRUE
         if not self._clauses.by_source:
             condition = and_(self._own_condition(), keys.condition)
@@ -162,10 +165,10 @@ class MergeRun(ABC, Generic[ClauseT]):
             expected_rows=most,
         )
 
-    # what becomes of rows
+    # what happens to rows
 
     def _found(self, tasks: list[FileScanTask], keys: SourceKeys) -> tuple[Touched, DataFrame | None]:
-        """What the source matches; and the updated rows as they will be, where they are not written yet."""
+        """The rows that the source matches, and the new versions of updated rows that are not written yet."""
         target, clauses = self._target, self._clauses
         source = F.broadcast(self._source) if keys.rows <= _BROADCAST_ROWS else self._source
         joined = self._joined(target.rows(tasks), source)
@@ -174,13 +177,14 @@ class MergeRun(ABC, Generic[ClauseT]):
             return find_changes(target, self._changes(joined, with_rows=False), once=once), None
         if not clauses.updates_by_source and may_write_at_once(target, tasks):
             return write_changes(target, self._changes(joined, with_rows=True), once=once), None
-        # Evaluated once: its rows tell which ones are replaced, and by what.
+        # Evaluated once: its rows tell which rows are replaced, and by what.
         joined = joined.localCheckpoint(eager=True)
         touched = find_changes(target, self._changes(joined, with_rows=False), once=once)
         return touched, self._updated(joined) if touched.updated else None
 
     def _changes(self, joined: DataFrame, *, with_rows: bool) -> DataFrame:
-        """What becomes of each row, where it is, and which source row does it; with the new row, where it is asked for."""
+        """For each matched row: what happens to it, its file and position, and the source row; with its new version, if asked
+        for."""
         kind = _kind_text(f"{ROW}.clause", self._clauses.matched, str(int(RowKind.UNTOUCHED)))
         kind = _kind_text(f"{TARGET}.{BY_SOURCE}", self._clauses.by_source, kind)
         ours = [f"{kind} AS {KIND}", FILE, POSITION, SOURCE_ROW]
@@ -190,7 +194,7 @@ class MergeRun(ABC, Generic[ClauseT]):
         return changes
 
     def _updated(self, joined: DataFrame) -> DataFrame | None:
-        """The updated rows as they will be."""
+        """The new versions of updated rows."""
         updates = [number for number, clause in enumerate(self._clauses.matched, 1) if clause.action == "update"]
         frames = []
         if updates:

@@ -1,8 +1,8 @@
-"""What the keys of a MERGE's source say of the rows that it can match: ranges and lists, so that few files are read."""
+"""The keys of a MERGE's source as conditions on the target: ranges and lists, so that few files are read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap64
 from pyspark.sql import functions as F
+from pyspark.sql import types as st
 
 from floeberg.expr.literals import Literal, Temporal
 from floeberg.expr.nodes import FALSE, TRUE, Expression, Op, Predicate, Reference, and_
@@ -35,16 +36,18 @@ _WORDS: Final = f"{PREFIX}words"
 
 @dataclass(frozen=True, slots=True)
 class SourceKeys:
-    """How many rows a source has, and what its keys say of the rows that it can match."""
+    """The number of rows of a source, and a condition that every target row that it can match meets."""
 
     rows: int
     condition: Expression
+    has_bytes: bool = False
+    """Whether a string of the source is not UTF-8."""
 
 
 def source_keys(source: DataFrame, pairs: Sequence[KeyPair], schema: Schema) -> SourceKeys:
-    """Looks at the source, which must be one that gives the same rows each time. The keys of a small source come with
-    its size; those of a large one that has few of them need a second look."""
-    items = ["count(1) AS rows"]
+    """Reads the source, which must give the same rows each time. The keys of a small source come with its size; those of a
+    large one with few distinct keys need a second query."""
+    items = ["count(1) AS rows", f"bool_and({_is_text(source.schema)}) AS valid"]
     for number, pair in enumerate(pairs):
         key = _physical(pair)
         listed = f"collect_set(IF({SOURCE_ROW} & {_ROW_IN_PARTITION} < {MAX_LISTED_KEYS}, {key}, NULL))"
@@ -67,7 +70,25 @@ def source_keys(source: DataFrame, pairs: Sequence[KeyPair], schema: Schema) -> 
         for number, pair in enumerate(pairs)
         if found[f"exact{number}"] is not False
     ]
-    return SourceKeys(found["rows"], and_(*conditions) if conditions else TRUE)
+    return SourceKeys(found["rows"], and_(*conditions) if conditions else TRUE, has_bytes=found["valid"] is False)
+
+
+def _is_text(schema: st.StructType) -> str:
+    """Whether every string of a row is UTF-8, as SQL: Spark may know a column's only value, and compares the target with it.
+    Names that occur twice cannot stand in a condition."""
+    lowered = [field.name.lower() for field in schema.fields]
+    once = [field for field in schema.fields if lowered.count(field.name.lower()) == 1]
+    checks = [f"coalesce(is_valid_utf8({path}), true)" for path in _string_paths(once, "")]
+    return " AND ".join(checks) or "true"
+
+
+def _string_paths(fields: Sequence[st.StructField], prefix: str) -> Iterator[str]:
+    for field in fields:
+        path = f"{prefix}{quote_name(field.name)}"
+        if isinstance(field.dataType, st.StringType):
+            yield path
+        elif isinstance(field.dataType, st.StructType):
+            yield from _string_paths(field.dataType.fields, f"{path}.")
 
 
 def _condition(schema: Schema, pair: KeyPair, low: Any, high: Any, keys: Sequence[Any] | None) -> Expression:
@@ -91,7 +112,7 @@ def _physical(pair: KeyPair) -> str:
 
 
 def _is_told_exactly(pair: KeyPair) -> str:
-    """Whether Python gets every key as it is: bytes that are not UTF-8 reach it as other characters."""
+    """Whether Python gets every key unchanged: strings that are not UTF-8 arrive with other characters."""
     return f"bool_and(is_valid_utf8({_physical(pair)}))" if isinstance(pair.field.type, StringType) else "true"
 
 

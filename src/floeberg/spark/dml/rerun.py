@@ -1,5 +1,5 @@
-"""Running a statement as often as it takes and no more: again when another commit contradicted it, where the session asks
-for that, and not at all when the table holds its transaction already."""
+"""Runs a statement: again after a conflict with another commit, if the session asks for that, and not at all if the table
+holds its transaction already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change of rows carried out: files written by Spark's workers, deletes written here, and one commit of all of it."""
+"""Executes a change of rows: Spark's workers write data files, the driver writes deletes, and one commit adds all of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from floeberg.files.deletion_vector import encode_deletion_vector
 from floeberg.row_changes.row_change import RowChange, row_change
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import copy_kept_rows, may_be_copied
-from floeberg.spark.dml.target import ChangedTable, with_age
+from floeberg.spark.dml.target import ChangedTable, with_inherited_sequence_number
 from floeberg.spark.dml.target_scan import kept_rows
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.read.arrow_scan import table_files
@@ -37,26 +37,26 @@ _ROWS_PER_TASK: Final = 250_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedChange:
-    """What a statement comes to. `new_rows` has the table's columns, and `_row_id` where it has lineage: the replaced rows
-    as they will be, unless they are written already, and inserted ones, whose id is null."""
+    """The outcome of planning a statement. `new_rows` has the table's columns, and `_row_id` if it has row lineage: the new
+    versions of replaced rows, unless they are written already, and inserted rows, whose id is null."""
 
     tasks: Sequence[FileScanTask] = ()
     condition: Expression = TRUE
     whole: Sequence[FileScanTask] = ()
-    """Files all of whose rows go, known from metadata."""
+    """Files all of whose rows are deleted, known from metadata."""
     positions: Mapping[str, BitMap64] = field(default_factory=dict)
     deleted: int = 0
     updated: int = 0
     written: Sequence[DataFile] = ()
-    """The files of rows as they will be that are there already; the caller removes them when the change fails."""
+    """The files of new versions of rows that are written already; the caller removes them when the change fails."""
     new_rows: DataFrame | None = None
     expected_rows: int | None = None
     """How many rows `new_rows` has at most, where that is known."""
 
 
 def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
-    """Writes and commits. None when there is nothing to do. What was written is removed when the commit is proved to have
-    failed. Raises ValidationConflict, CommitConflict, CommitUnknown."""
+    """Writes and commits. None when there is nothing to do. Written files are removed when the commit provably failed. Raises
+    ValidationConflict, CommitConflict, CommitUnknown."""
     metadata = target.metadata
     pointer = target.table.pointer
     writer = TableWriter(metadata, pointer.store_for, pointer.effects.ids.uuid())
@@ -86,7 +86,7 @@ def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
 def removed_on_failure(
     target: ChangedTable, written: Sequence[DataFile], writer: TableWriter | None = None
 ) -> Iterator[None]:
-    """Removes what was written when the change fails, unless its commit may have succeeded."""
+    """Removes written files when the change fails, unless its commit may have succeeded."""
     try:
         yield
     except BaseException as error:
@@ -121,7 +121,7 @@ def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, wr
             touched = []
         else:
             kept = _kept(target, touched, planned.positions)
-            frame = kept if frame is None else kept.unionByName(with_age(target, frame))
+            frame = kept if frame is None else kept.unionByName(with_inherited_sequence_number(target, frame))
     if frame is not None:
         made = _write_rows(target, frame, planned, touched)
         written += made
@@ -131,7 +131,7 @@ def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, wr
 
 
 def _live_rows(task: FileScanTask) -> int | None:
-    """How many rows a file has, where metadata tells it: a deletion vector says how many it deletes."""
+    """The number of live rows of a file, if metadata tells it: a deletion vector has its cardinality."""
     if any(not delete.file.is_deletion_vector for delete in task.deletes):
         return None
     return task.data_file.record_count - sum(delete.file.record_count for delete in task.deletes)
@@ -148,7 +148,7 @@ def _write_rows(
     target: ChangedTable, frame: DataFrame, planned: PlannedChange, touched: Sequence[FileScanTask]
 ) -> list[DataFile]:
     options = target.write_options
-    rows = with_age(target, frame)
+    rows = with_inherited_sequence_number(target, frame)
     expected = planned.expected_rows
     if expected is not None and options.distribution is DistributionMode.NONE:
         if not target.in_place:
@@ -165,8 +165,8 @@ def _count(
     *,
     copied_from: Sequence[FileScanTask],
 ) -> None:
-    """Rows inserted and copied, from what was written, because the rows are made only once. Not told where equality
-    deletes leave it open how many rows a file had."""
+    """Counts inserted and copied rows from the written files, because the rows are evaluated only once. Unknown if equality
+    deletes leave open how many rows a file had."""
     rest = sum(file.record_count for file in [*planned.written, *written]) - planned.updated
     if planned.new_rows is None:
         counts.copied = rest

@@ -59,8 +59,8 @@ _WRITTEN: Final = (
     BooleanType, IntegerType, LongType, FloatType, DoubleType, DecimalType, StringType, DateType, TimestampType,
     TimestamptzType,
 )  # fmt: skip
-"""The types whose values are written anew: the rows that go have the very value that the new rows get, after Spark has
-rounded it. Values of others are literals of their types as they stand."""
+"""The types whose values are formatted again: the overwritten rows have the same value that the new rows get, after Spark has
+rounded it. Values of other types stay as they are written."""
 _SHOWN: Final[dict[type[IcebergType], str]] = {
     FloatType: "CAST(CAST({} AS DOUBLE) AS STRING)",
     TimestamptzType: "unix_micros({})",

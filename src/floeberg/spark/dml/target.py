@@ -1,4 +1,4 @@
-"""The table that DELETE, UPDATE or MERGE changes: pinned at one snapshot of one branch, and planned."""
+"""The table that DELETE, UPDATE or MERGE changes: at one snapshot of one branch, with its plan."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TableState
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.row_changes.policy import RowLevelMode, isolation_level, refuse_encrypted, row_level_mode
 from floeberg.scan.plan import plan_files
-from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
 from floeberg.spark.host.destination import Destination, destination
-from floeberg.spark.host.exact_types import exact_name
+from floeberg.spark.host.exact_types import cut_name, exact_name
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import frame_field, has_nanoseconds
+from floeberg.spark.read.parquet.columns import OWN_PREFIX
 from floeberg.spark.write.exact_values import refuse_cut, shown_column
 from floeberg.spark.write.once import Once, once_of
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
@@ -64,13 +65,15 @@ class ChangedTable:
     alias: str
     destination: Destination
     first: tuple[Operation, ...] = ()
-    """What the commit does before the change of rows: it makes the branch, or evolves the schema."""
+    """The operations that the commit has before the change of rows: it makes the branch, or evolves the schema."""
     base: TableState
-    """The table as the commit begins with it."""
+    """The state of the table that the commit builds on."""
     read: set[TableIdentifier]
     """The tables that queries in the statement read."""
     session_options: Mapping[str, str] = field(default_factory=dict)
-    """How the session's settings want every write done."""
+    """Write options from the session's settings."""
+    has_bytes: bool = False
+    """Whether a constant that rows are compared with may be a string that is not UTF-8."""
 
     @property
     def alias_text(self) -> str:
@@ -99,7 +102,7 @@ class ChangedTable:
 
     @property
     def written_schema(self) -> Schema:
-        """The columns of the files that a change writes: rows keep their ids where the table has lineage."""
+        """The columns of the files that a change writes: rows keep their ids if the table has row lineage."""
         return with_row_lineage(self.schema) if self.has_lineage else self.schema
 
     @property
@@ -111,7 +114,7 @@ class ChangedTable:
         return self.session.setting("spark.sql.ansi.enabled", "true") == "true"
 
     @property
-    def chosen(self) -> Chosen:
+    def chosen(self) -> SnapshotChoice:
         """The snapshot that the change reads, under the schema that it writes."""
         return replace(choose_snapshot(self.metadata, ref=self.destination.read_branch), schema=self.schema)
 
@@ -134,7 +137,7 @@ class ChangedTable:
     def view(self, condition: Expression) -> ReadView:
         """What the change read: concurrent changes of rows that may match it are conflicts."""
         if self.identifier in self.read:
-            condition = TRUE  # a subquery or the source looks at other rows of the table too
+            condition = TRUE  # a subquery or the source reads other rows of the table too
         snapshot = self.chosen.snapshot
         return ReadView(
             starting_snapshot_id=None if snapshot is None else snapshot.snapshot_id,
@@ -156,12 +159,19 @@ class ChangedTable:
         )
 
     def rows(self, tasks: Sequence[FileScanTask]) -> DataFrame:
-        """The live rows of files with their places, and their ids where the table has lineage: columns as users see them,
-        and beside those that Spark cuts the exact ones."""
+        """The live rows of files with file and position, and their row ids if the table has row lineage: columns as users see
+        them, and beside those that Spark truncates the exact ones."""
         places = (FILE_PATH, ROW_POSITION, *((ROW_ID,) if self.has_lineage else ()))
         # Nobody sees the comments of these columns, and a column with one costs Spark's gateway several calls.
         fields = [replace(field, doc=None) for field in (*self.schema.fields, *places)]
-        rows = live_rows(self.spark, self.table, tasks, self.schema, Schema(*fields))
+        rows = live_rows(
+            self.spark,
+            self.table,
+            tasks,
+            self.schema,
+            projection=Schema(*fields),
+            skips_row_groups=not self.has_bytes,
+        )
         return _with_shown(rows, fields)
 
 
@@ -170,25 +180,28 @@ def value_types(target: ChangedTable, values: DataFrame) -> list[st.DataType]:
     the table has columns that would take them whole."""
     fields = values.schema.fields
     if any(has_nanoseconds(field.type) for field in target.schema.fields):
-        refuse_cut(fields, table=target.name)
+        refuse_cut(values, range(len(fields)), table=target.name)
     return [field.dataType for field in fields]
 
 
 def _with_shown(rows: DataFrame, fields: Sequence[NestedField]) -> DataFrame:
-    cut = [field for field in fields if has_nanoseconds(field.type)]
+    cut = {one.field_id: name for one in fields if (name := cut_name(one)) is not None}
     if not cut:
         return rows
-    shown = []
+    made, shown, exact = [], [], []
     for one in fields:
-        column = F.col(quote_name(one.name))
-        if one in cut:
-            column = shown_column(column, one.type).alias(one.name, metadata=frame_field(one).metadata)
-        shown.append(column)
-    return rows.select(*shown, *(F.col(quote_name(one.name)).alias(exact_name(one)) for one in cut))
+        column, name = F.col(quote_name(one.name)), cut.get(one.field_id)
+        if name is None:
+            shown.append(column)
+        else:
+            made.append(shown_column(column, one.type).alias(name))
+            shown.append(F.col(name).alias(one.name, metadata=frame_field(one).metadata))
+            exact.append(column.alias(exact_name(one)))
+    return rows.select("*", *made).select(*shown, *exact)
 
 
-def with_age(target: ChangedTable, rows: DataFrame) -> DataFrame:
-    """A changed row's age is its commit's, which is written as null."""
+def with_inherited_sequence_number(target: ChangedTable, rows: DataFrame) -> DataFrame:
+    """Adds a null `_last_updated_sequence_number`: a changed row inherits the sequence number of its commit."""
     if not target.has_lineage or LAST_UPDATED_SEQUENCE_NUMBER.name in rows.columns:
         return rows
     return rows.selectExpr("*", f"CAST(NULL AS BIGINT) AS {LAST_UPDATED_SEQUENCE_NUMBER.name}")
@@ -204,6 +217,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         raise InvalidInput(f"{resolved.identifier} is a view; {verb.upper()} changes a table")
     metadata = table.state.metadata
     refuse_encrypted(metadata)
+    _refuse_own_names(metadata.current_schema, str(resolved.identifier))
     where = destination(session.spark, metadata, selector=resolved.selector)
     return ChangedTable(
         session=session,
@@ -216,13 +230,21 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         base=table.state,
         read=execution.read,
         session_options=session_write_options(session.spark.conf.getAll, {}),
+        has_bytes=execution.has_bytes,
     )
+
+
+def _refuse_own_names(schema: Schema, table: str) -> None:
+    taken = [field.name for field in schema.fields if field.name.lower().startswith(OWN_PREFIX)]
+    if taken:
+        raise UnsupportedFeature(
+            f"table {table}: column {taken[0]!r} has a name that Spark statements use inside; rename it to change rows"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class TargetCondition:
-    """What a condition says of the target's rows: `weak` is true for every row that it is true for; `exact`, where there
-    is one, for no others."""
+    """A condition on the target's rows: `weak` is true for every row that matches; `exact`, if there is one, for no others."""
 
     weak: Expression
     exact: Expression | None
@@ -231,7 +253,7 @@ class TargetCondition:
 def target_condition(
     target: ChangedTable, cursor: Cursor, span: Span | None, *, others: Sequence[str] = ()
 ) -> TargetCondition:
-    """The parts of a condition that speak of the target alone; without a condition, every row."""
+    """The parts of a condition that only depend on the target; without a condition, every row."""
     if span is None:
         return TargetCondition(TRUE, TRUE)
     found = condition_of_target(cursor, span, target=target.identifier, alias=target.alias, others=others)

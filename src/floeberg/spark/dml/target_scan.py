@@ -1,5 +1,5 @@
-"""Rows of planned files as DataFrames for a change: the live ones with their places, and those that stay when others
-of their file are touched."""
+"""Rows of planned files as DataFrames for a change: the live rows with file and position, and the rows that a copy-on-write
+change keeps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.host.exact_types import exact_frame_schema
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
-from floeberg.spark.read.native_scan import CompiledScan
+from floeberg.spark.read.native_scan import NativeScan
 from floeberg.spark.read.parquet.field_names import tasks_with_nan
 from floeberg.spark.read.parquet.partition_columns import tasks_unsure
 from floeberg.spark.read.routes import ColumnChoice, route
@@ -35,19 +35,35 @@ if TYPE_CHECKING:
 
 
 def live_rows(
-    spark: SparkSession, table: LoadedTable, tasks: Sequence[FileScanTask], schema: Schema, projection: Schema
+    spark: SparkSession,
+    table: LoadedTable,
+    tasks: Sequence[FileScanTask],
+    schema: Schema,
+    *,
+    projection: Schema,
+    skips_row_groups: bool,
 ) -> DataFrame:
-    """The live rows of tasks as a DataFrame, by the ways in which every read goes, with their nanoseconds."""
+    """The live rows of tasks as a DataFrame, read as every scan reads them, with their nanoseconds."""
     files = table_files(table, schema)
     choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=tasks_with_nan(tasks, schema))
     unsure = tasks_unsure(tasks, files.specs)
     routes = route(spark, [_lean(task) for task in tasks], files, projection=projection, columns=choice, unsure=unsure)
-    scan = CompiledScan(spark=spark, files=files, projection=projection, choice=choice, exact=True)
+    scan = NativeScan(
+        spark=spark,
+        files=files,
+        projection=projection,
+        choice=choice,
+        exact=True,
+        skips_row_groups=skips_row_groups,
+    )
     frames: list[Any] = []
     by_arrow = list(routes.by_arrow)
     if routes.plain:
         frames.append(scan.plain(routes.plain))
-    for placed, make in ((routes.with_positions, scan.with_positions), (routes.with_keys, scan.with_keys)):
+    for placed, make in (
+        (routes.with_position_deletes, scan.with_position_deletes),
+        (routes.with_equality_deletes, scan.with_equality_deletes),
+    ):
         found = make(placed) if placed else None
         if found is not None:
             frames.append(found)
@@ -71,7 +87,7 @@ def kept_rows(
     projection: Schema,
     touched: Mapping[str, bytes],
 ) -> DataFrame:
-    """The live rows of tasks but those at the touched positions, which are given as encoded vectors by path."""
+    """The live rows of tasks except those at the touched positions, which are given as encoded vectors by path."""
     reader = kept_rows_reader(table, tasks, schema, projection=projection, touched=touched)
     return map_in_workers(group_numbers(spark, reader), reader, exact_frame_schema(projection.fields))
 
@@ -84,7 +100,7 @@ def kept_rows_reader(
     projection: Schema,
     touched: Mapping[str, bytes],
 ) -> KeptRows:
-    """What reads the rows of `kept_rows` in the workers."""
+    """The reader of the rows of `kept_rows` in the workers."""
     whole = [structs.replace(_lean(task), residual=TRUE) for task in tasks]
     groups = tuple(group_tasks(whole, SplitOptions.of(table.state.metadata.properties)))
     return KeptRows(table=table_files(table, schema), groups=groups, projection=projection, touched=dict(touched))
@@ -97,7 +113,8 @@ def group_numbers(spark: SparkSession, reader: KeptRows) -> DataFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRows:
-    """Groups of tasks, one for each partition of a DataFrame, and what to leave out. Travels to the workers."""
+    """Groups of tasks, one for each partition of a DataFrame, and the positions to leave out. It is serialized to the
+    workers."""
 
     table: TableFiles
     groups: tuple[tuple[FileScanTask, ...], ...]
@@ -124,7 +141,7 @@ class KeptRows:
 
 
 def _without(batch: pa.RecordBatch, positions: pa.Array, gone: npt.NDArray[np.int64]) -> pa.RecordBatch:
-    """The rows of a batch but those at the positions that are gone, which are in order, as the batch's are."""
+    """The rows of a batch except those at the deleted positions, which are sorted, as the batch's are."""
     places = positions.to_numpy(zero_copy_only=False)
     if not len(places) or not len(gone):
         return batch

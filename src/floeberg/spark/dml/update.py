@@ -74,7 +74,7 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
         return None
     at_once = may_write_at_once(target, tasks)
     if not at_once:
-        # Evaluated once: its rows tell which ones are replaced, and by what.
+        # Evaluated once: its rows tell which rows are replaced, and by what.
         changes = changes.localCheckpoint(eager=True)
     touched = write_changes(target, changes) if at_once else find_changes(target, changes.select(KIND, FILE, POSITION))
     if not touched.positions:
@@ -95,7 +95,7 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
 
 
 def _items(target: ChangedTable, after: Sequence[str]) -> str:
-    """The select list: what the row is, where it was, and its columns as they will be."""
+    """The select list: the kind of change, file and position of the row, and the columns of its new version."""
     alias = target.alias_text
     values = [*after, *((f"{alias}.{ROW_ID.name}",) if target.has_lineage else ())]
     items = [

@@ -1,4 +1,4 @@
-"""Attaching a Spark session, and letting it go again."""
+"""Attaches and detaches Spark sessions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,9 @@ from floeberg.spark.entry.source import register_source
 from floeberg.spark.host.config import DEFAULT_CATALOG, JAVA_PACKAGE, PREFIX, open_from_settings, read_settings
 from floeberg.spark.host.kept_settings import REGISTERED
 from floeberg.spark.host.originals import original
-from floeberg.spark.host.session import (
-    AttachedCatalog,
-    AttachedSession,
-    close_state,
-    forget_stopped,
-    open_state,
-    session_of,
-)
+from floeberg.spark.host.session import AttachedSession, close_state, forget_stopped, open_state, session_of
 from floeberg.spark.host.session_checks import check_session, is_stopped
+from floeberg.spark.host.session_state import AttachedCatalog
 from floeberg.spark.host.worker_python import use_running_python
 from floeberg.sql.text.names import SESSION_CATALOG
 
@@ -106,7 +100,7 @@ def _take_settings(session: AttachedSession, *, effects: Effects) -> None:
 
 
 def _take_over(session: AttachedSession, key: str) -> None:
-    """Keeps a setting for detach and takes it from Spark, which could not act on it."""
+    """Removes a setting that Spark could not act on, and keeps it for detach."""
     value = session.spark.conf.get(key, "")
     if value:
         session.state.settings_before.setdefault(key, value)
@@ -127,10 +121,10 @@ def _settings(spark: SparkSession) -> dict[str, str]:
 
 
 def _has_java_runtime(spark: SparkSession) -> bool:
-    """Whether Spark itself finds a source `iceberg`; asked only where the settings speak of the Java runtime."""
+    """Whether Spark itself finds a source `iceberg`; checked only if the settings name the Java runtime."""
     settings = _settings(spark)
     if REGISTERED in settings:
-        return False  # the source that Spark would find is ours, from an earlier attach
+        return False  # the source that Spark finds is ours, from an earlier attach
     if not any("org.apache.iceberg" in value or "iceberg-spark" in value for value in settings.values()):
         return False
     default = settings.get(DEFAULT_CATALOG)

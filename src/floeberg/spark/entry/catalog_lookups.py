@@ -15,12 +15,12 @@ from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import like
-from floeberg.spark.host.session import AttachedSession, quoted, session_of
+from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.host.types import iceberg_schema_of, spark_field
 from floeberg.spark.host.views import temporary_views
 from floeberg.spark.read.table_cache import is_cached
 from floeberg.sql.text.cursor import parse_parts
-from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, display_name
+from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, display_name, quoted
 
 
 def _session(catalog: Any) -> AttachedSession | None:

@@ -1,4 +1,4 @@
-"""The methods of a DataFrame that find metadata columns, and what they say where there are none."""
+"""The methods of a DataFrame that resolve metadata columns, and their errors where there are none."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _explained(target: Any, frame: Any, method: str, args: tuple[Any, ...], kwar
     try:
         result = original(target, method)(*args, **kwargs)
         if is_connect(frame) and session_of(frame.sparkSession) is not None and mentioned((*args, *kwargs.values())):
-            original(result, "schema")  # over Connect only this tells whether names are resolved
+            original(result, "schema")  # over Connect only this resolves names
     except PySparkException as error:
         unresolved = str(error.getCondition() or "").startswith(_UNRESOLVED)
         if not unresolved or session_of(frame.sparkSession) is None:

@@ -1,6 +1,6 @@
-"""Puts our methods in the place of PySpark's, for classic sessions and for Connect, once for each class.
+"""Replaces methods of PySpark by ours, for classic sessions and for Connect, once for each class.
 
-Each of ours asks first whether the session is attached and the name ours; if not, PySpark's own runs.
+Each of ours first checks whether the session is attached and the name ours; if not, PySpark's own runs.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
-from floeberg.errors import InvalidInput
-from floeberg.spark.entry import catalog_lookups, frame_methods, reader, streams, writer
+from floeberg.spark.entry import catalog_lookups, frame_methods, functions, reader, streams, table_writer, writer
 from floeberg.spark.entry.statement import run_sql
+from floeberg.spark.entry.subqueries import reads_ours
 from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, session_of
-from floeberg.spark.host.spark_errors import raises_spark_errors, with_hint
+from floeberg.spark.host.spark_errors import raises_spark_errors, statement_of, with_hint, written_as
 from floeberg.spark.host.views import marked
 from floeberg.spark.query.run import frame_view
 from floeberg.spark.read.derived_frames import METHODS as DERIVING
 from floeberg.spark.read.derived_frames import derived
 from floeberg.spark.read.named_tables import named_frame, refuse_view_options
-from floeberg.sql.queries.references import double_braces, find_references
+from floeberg.sql.queries.references import double_braces
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import GLOBAL_VIEWS
 
@@ -55,6 +55,7 @@ _FORMATTED: Final = ("_pyspark_", "_pyspark_connect_temp_view_")
 
 def install() -> None:
     """Idempotent."""
+    functions.install()
     for role, methods in _METHODS.items():
         for kind in _classes(role):
             for name, make in methods.items():
@@ -64,6 +65,7 @@ def install() -> None:
 
 def remove() -> None:
     """Gives the classes their own methods back."""
+    functions.remove()
     for (kind, name), found in list(ORIGINALS.items()):
         setattr(kind, name, found)
     ORIGINALS.clear()
@@ -165,27 +167,50 @@ def _write(self: Any) -> Any:
 
 def _write_to(self: Any, table: str) -> Any:
     session = session_of(self.sparkSession)
-    found = None if session is None else writer.table_writer(session, self, table)
+    found = None if session is None else table_writer.table_writer(session, self, table)
     return original(self, "writeTo")(table) if found is None else found
 
 
 def _merge_into(self: Any, table: str, condition: Any) -> Any:
     session = session_of(self.sparkSession)
-    found = None if session is None else writer.merge_writer(session, self, table, condition)
+    found = None if session is None else table_writer.merge_writer(session, self, table, condition)
     return original(self, "mergeInto")(table, condition) if found is None else found
 
 
 def _filter(self: Any, condition: Any) -> Any:
     session = session_of(self.sparkSession)
-    if session is not None and isinstance(condition, str) and _reads_ours(session, condition):
+    if session is not None and isinstance(condition, str) and reads_ours(session, condition):
         text = f"SELECT * FROM {{floeberg_frame}} WHERE {double_braces(condition)}"
         return run_sql(session, text, kwargs={"floeberg_frame": self}, written=condition)
     return frame_methods.METHODS["filter"](self, condition)
 
 
+def _select_expr(self: Any, *expr: Any) -> Any:
+    session = session_of(self.sparkSession)
+    items = expr[0] if len(expr) == 1 and isinstance(expr[0], list) else expr
+    if session is not None and any(reads_ours(session, item) for item in items):
+        text = f"SELECT {', '.join(double_braces(item) for item in items)} FROM {{floeberg_frame}}"
+        return run_sql(session, text, kwargs={"floeberg_frame": self}, written=", ".join(items))
+    return frame_methods.METHODS["selectExpr"](self, *expr)
+
+
+def _action(name: str) -> Method:
+    """A method that runs the query: what Spark says then quotes the statement that the user wrote, or none."""
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(self, name)(*args, **kwargs)
+        except PySparkException as error:
+            if (statement := statement_of(self)) is not None:
+                written_as(error, statement)
+            raise
+
+    return run
+
+
 def _derived(name: str) -> Method:
     """A method whose result remembers how it was made, for views of it."""
-    ours = _filter if name == "filter" else frame_methods.METHODS.get(name)
+    ours = {"filter": _filter, "selectExpr": _select_expr}.get(name) or frame_methods.METHODS.get(name)
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, name)(*args, **kwargs) if ours is None else ours(self, *args, **kwargs)
@@ -210,24 +235,16 @@ def _unset(self: Any, key: str) -> None:
         original(self, "set")(key, kept)
 
 
-def _reads_ours(session: AttachedSession, condition: str) -> bool:
-    """Whether a condition has a subquery over tables of ours."""
-    names = session.names()
-    if _SUBQUERY.search(condition) is None or not names.may_mention(condition):
-        return False
-    try:
-        return bool(find_references(f"SELECT 1 WHERE {condition}", names))
-    except InvalidInput:
-        return False  # Spark says what is wrong with it
-
-
-_SUBQUERY: Final = re.compile(r"\b(?:SELECT|FROM|TABLE)\b", re.IGNORECASE)
 _VIEW_METHODS: Final = (
     "createTempView",
     "createOrReplaceTempView",
     "createGlobalTempView",
     "createOrReplaceGlobalTempView",
 )
+_ACTIONS: Final = (
+    "collect", "count", "first", "head", "take", "tail", "show", "isEmpty", "toPandas", "toArrow", "toLocalIterator", "foreach",
+    "foreachPartition", "checkpoint", "localCheckpoint",
+)  # fmt: skip
 _METHODS: Final[dict[str, dict[str, Method]]] = {
     "session": {"sql": _sql, "table": _table, "read": _read},
     "frame": {
@@ -237,6 +254,7 @@ _METHODS: Final[dict[str, dict[str, Method]]] = {
         **frame_methods.METHODS,
         **{name: _derived(name) for name in DERIVING},
         **{name: _temporary_view(name) for name in _VIEW_METHODS},
+        **{name: _action(name) for name in _ACTIONS},
     },
     "group": frame_methods.GROUP_METHODS,
     "reader": reader.methods(table_by_name),

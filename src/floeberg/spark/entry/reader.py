@@ -1,4 +1,4 @@
-"""`spark.read`: the options that a user gives are recorded beside PySpark's own, which cannot be asked for them."""
+"""`spark.read`: the user's options are recorded beside PySpark's own, which cannot be read back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ByName = Callable[[AttachedSession, str, dict[str, Any]], "DataFrame | None"]
 
 @dataclass(slots=True)
 class Record:
-    """What a reader or writer was told so far."""
+    """The settings of a reader or writer so far."""
 
     session: AttachedSession
     format: str | None = None
@@ -57,7 +57,7 @@ def _text(value: Any) -> str:
 
 
 def recorded(reader: Any, session: AttachedSession | None) -> Any:
-    """The reader, told apart when its session is attached."""
+    """The reader, with a record if its session is attached."""
     if session is not None:
         setattr(reader, RECORD, Record(session))
     return reader

@@ -23,7 +23,7 @@ from floeberg.catalogs.static import open_static
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.scan.plan import plan_files
-from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.spark.entry.reader import is_path
 from floeberg.spark.entry.source_writer import PathWriter
 from floeberg.spark.host.types import spark_field
@@ -81,7 +81,7 @@ class FloebergSource(DataSource):  # type: ignore[misc]
             )
         return str(path)
 
-    def _chosen(self) -> tuple[LoadedTable, Chosen]:
+    def _chosen(self) -> tuple[LoadedTable, SnapshotChoice]:
         path = self._path()
         effects = system_effects()
         table = open_static(parse_from_user(path).text, stores=StoreRegistry(effects, {}), effects=effects)
@@ -121,7 +121,7 @@ class FilePartition(InputPartition):  # type: ignore[misc]
 class PathReader(DataSourceReader):  # type: ignore[misc]
     """Reads the planned files, one in each task."""
 
-    def __init__(self, table: LoadedTable, chosen: Chosen, options: FrameOptions) -> None:
+    def __init__(self, table: LoadedTable, chosen: SnapshotChoice, options: FrameOptions) -> None:
         metadata = table.state.metadata
         ignore_scheme = options.ignore_scheme
         planned = plan_files(metadata, chosen, store_for=table.pointer.store_for, ignore_scheme=ignore_scheme)

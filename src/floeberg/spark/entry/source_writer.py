@@ -108,7 +108,7 @@ class PathWriter(DataSourceArrowWriter):  # type: ignore[misc]
             self._once.ended(committed, written=files, pointer=table.pointer)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Nothing was committed: the files of the tasks that succeeded go."""
+        """Nothing was committed: removes the files of the tasks that succeeded."""
         table = self._table()
         for file in self._files(messages):
             table.pointer.store_for(file.file_path).delete(file.file_path)

@@ -1,4 +1,4 @@
-"""`spark.sql`: what is ours is executed here, the rest is Spark's."""
+"""`spark.sql`: executes our statements; the rest is passed to Spark."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from floeberg.sql.statements import dml_statements as dml
 from floeberg.sql.statements import session_statements as ses
 from floeberg.sql.statements import statements as sts
 from floeberg.sql.statements.classify import Classified, classify
+from floeberg.sql.text.byte_strings import may_hold_bytes
 from floeberg.sql.text.cursor import Args, Cursor
 from floeberg.sql.text.lexer import first_words, with_backquotes
 from floeberg.sql.text.names import Name
@@ -48,12 +49,14 @@ def run_sql(
     *,
     written: str | None = None,
 ) -> DataFrame:
-    """The answer to a statement. Raises our errors for what is ours, Spark's for what is Spark's. `written` is the text that
-    errors show, where it is not the statement itself."""
+    """The result of a statement. Raises our errors for our statements, Spark's for others. `written` is the text that errors
+    show, where it is not the statement itself."""
     try:
         execution, found = _classified(session, sql, args, kwargs or {})
         if isinstance(found, sts.QueryText):
-            return run_query(execution, found.references)
+            answer = run_query(execution, found.references)
+            written_as(answer, sql if written is None else written)
+            return answer
         if not isinstance(found, sts.PassThrough):
             return execute(execution, found)
     except (FloebergError, PySparkException) as error:
@@ -79,10 +82,10 @@ def _classified(
         sql = with_backquotes(sql)
         found = classify(sql, names, args=args)
     if not isinstance(found, sts.PassThrough) and args is not None and not isinstance(args, Mapping):
-        # Read anew with names for the `?`; what is malformed was found above, at its place in the user's text.
+        # Parsed again with names for the `?`; errors were reported above, at their position in the user's text.
         sql, args = named_parameters(sql, args)
         found = classify(sql, names, args=args)
-    return Execution(session, sql, args, kwargs), found
+    return Execution(session, sql, args, kwargs, has_bytes=may_hold_bytes(sql, args)), found
 
 
 def _refuse_hidden_text(sql: str) -> None:

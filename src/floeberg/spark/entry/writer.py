@@ -1,43 +1,34 @@
-"""`df.writeTo`, `df.write` and `df.mergeInto` for tables that are ours."""
+"""`df.write` for tables that are ours."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final
 
 from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound, UnsupportedFeature
-from floeberg.expr.nodes import TRUE
 from floeberg.spark.ddl.create import NewTable, make_table
-from floeberg.spark.dml.insert import column_condition, overwrites_partitions, prepared_write, target_table
-from floeberg.spark.dml.merge_writer import MergeIntoWriter
+from floeberg.spark.dml.insert import overwrites_partitions, prepared_write, target_table
 from floeberg.spark.entry.reader import RECORD, RECORDING, Record, is_path, record_of, stores_of
 from floeberg.spark.entry.source_writer import open_for_writing
+from floeberg.spark.entry.table_writer import written_table
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original
-from floeberg.spark.host.session import AttachedSession, Resolved
-from floeberg.spark.host.spark_errors import methods_raise_spark_errors
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import iceberg_schema_of
-from floeberg.spark.write.commands import append, overwrite, overwrite_matching, overwrite_partitions
-from floeberg.spark.write.options import is_dynamic
+from floeberg.spark.write.commands import append, overwrite, overwrite_partitions
 from floeberg.spec.partitions.terms import PartitionTerm, parse_partition_term
-from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import TableIdentifier
 from floeberg.storage.location import parse_from_user
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 _PROPERTIES: Final = ("write.", "read.", "commit.", "history.", "gc.", "schema.", "format-version")
 """How the names of table properties begin, which a table that is created takes from the options."""
-_COLUMN: Final = re.compile(r"Column<'(.*)'>", re.DOTALL)
-_TRANSFORM: Final = re.compile(r"(\w+\((?:\d+, )?)(.*)\)", re.DOTALL)
 
 
 @dataclass(slots=True)
 class WriteRecord(Record):
-    """What a DataFrameWriter was told so far."""
+    """The settings of a DataFrameWriter so far."""
 
     frame: Any = None
     mode: str | None = None
@@ -50,130 +41,6 @@ class WriteRecord(Record):
         """The option path, which is no option of a write."""
         found = next((key for key in self.options if key.lower() == "path"), None)
         return None if found is None else str(self.options.pop(found))
-
-
-@methods_raise_spark_errors
-class TableWriter:
-    """What `df.writeTo(name)` gives for a table of ours: the methods of PySpark's DataFrameWriterV2."""
-
-    def __init__(self, session: AttachedSession, frame: DataFrame, identifier: TableIdentifier) -> None:
-        self._session = session
-        self._frame = frame
-        self._identifier = identifier
-        self._options: dict[str, str] = {}
-        self._properties: dict[str, str] = {}
-        self._partitioning: tuple[PartitionTerm, ...] = ()
-        self._provider: str | None = None
-
-    def using(self, provider: str) -> Self:
-        self._provider = provider
-        return self
-
-    def option(self, key: str, value: Any) -> Self:
-        self._options[key] = str(value).lower() if isinstance(value, bool) else str(value)
-        return self
-
-    def options(self, **options: Any) -> Self:
-        for key, value in options.items():
-            self.option(key, value)
-        return self
-
-    def tableProperty(self, property: str, value: str) -> Self:
-        self._properties[property] = str(value)
-        return self
-
-    def partitionedBy(self, col: Any, *cols: Any) -> Self:
-        names = self._frame.columns
-        self._partitioning = tuple(parse_partition_term(_term(one, names)) for one in (col, *cols))
-        return self
-
-    def clusterBy(self, *columns: str) -> Self:
-        raise UnsupportedFeature("clusterBy is not there; sort with ALTER TABLE … WRITE ORDERED BY")
-
-    def create(self) -> None:
-        """Raises TableAlreadyExists."""
-        self._make(create=True)
-
-    def replace(self) -> None:
-        """Raises TableNotFound."""
-        self._make(create=False, replaces=True)
-
-    def createOrReplace(self) -> None:
-        self._make(create=True, replaces=True)
-
-    def _make(self, *, create: bool, replaces: bool = False) -> None:
-        new = NewTable(
-            schema=iceberg_schema_of(self._frame.schema),
-            partitioning=self._partitioning,
-            properties=self._properties,
-            create=create,
-            replace=replaces,
-            provider=self._provider,
-        )
-        make_table(self._session, self._identifier, new, self._frame, options=self._options)
-
-    def append(self) -> None:
-        """Raises TableNotFound, and InvalidInput when the columns do not fit."""
-        append(self._frame, self._write())
-
-    def overwrite(self, condition: Any) -> None:
-        """Replaces the rows that match a condition on whole files, such as one on partition columns. A condition that metadata
-        cannot answer is evaluated on the table's rows first."""
-        where = column_condition(self._session, target_table(self._session, self._identifier), condition)
-        if where is TRUE and is_dynamic(self._options):
-            overwrite_partitions(self._frame, self._write())
-        elif where is None:
-            overwrite_matching(self._frame, self._write(), condition)
-        else:
-            overwrite(self._frame, self._write(), where=where)
-
-    def overwritePartitions(self) -> None:
-        if is_dynamic(self._options) is False:
-            raise InvalidInput(f"{self._identifier}: overwritePartitions is dynamic; leave overwrite-mode=static out")
-        overwrite_partitions(self._frame, self._write())
-
-    def _write(self) -> Any:
-        return prepared_write(self._session, target_table(self._session, self._identifier), self._options)
-
-
-def table_writer(session: AttachedSession, frame: DataFrame, name: str) -> TableWriter | None:
-    """The writer when the name is ours."""
-    identifier = _identifier(session, name)
-    return None if identifier is None else TableWriter(session, frame, identifier)
-
-
-def merge_writer(session: AttachedSession, frame: DataFrame, name: str, condition: Any) -> MergeIntoWriter | None:
-    """What `df.mergeInto` gives when the target is ours."""
-    return None if _identifier(session, name) is None else MergeIntoWriter(session, frame, name, condition)
-
-
-def _identifier(session: AttachedSession, name: str) -> TableIdentifier | None:
-    if not session.names().may_mention(name):
-        return None
-    found = session.names(creates=True).table(parse_parts(name))
-    return found if found is not None and found.catalog else None
-
-
-def _term(column: Any, names: Sequence[str]) -> str:
-    """A column or a transform such as `bucket(4, "id")` as text; a Column shows the names of columns without quotes."""
-    if isinstance(column, str):
-        return column
-    match = _COLUMN.fullmatch(str(column))
-    text = match[1] if match else str(column)
-    if (name := _column_name(text, names)) is not None:
-        return quote_name(name)
-    call = _TRANSFORM.fullmatch(text)
-    name = None if call is None else _column_name(call[2], names)
-    return text if call is None or name is None else f"{call[1]}{quote_name(name)})"
-
-
-def _column_name(text: str, names: Sequence[str]) -> str | None:
-    """The column that a Column's text shows: as it is, or with backquotes around it but none doubled."""
-    bare = text[1:-1] if text.startswith("`") and text.endswith("`") else text
-    return next((one for one in (text, bare) if one in names), None)
-
-
-# DataFrameWriter
 
 
 def recorded(writer: Any, frame: Any, session: AttachedSession | None) -> Any:
@@ -225,7 +92,7 @@ def _save_as_table(
     self: Any, name: str, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any
 ) -> None:
     record = _record(self)
-    identifier = None if record is None else _identifier(record.session, name)
+    identifier = None if record is None else written_table(record.session, name)
     if record is None or identifier is None:
         original(self, "saveAsTable")(name, format, mode, partitionBy, **options)
         return
@@ -235,7 +102,7 @@ def _save_as_table(
 
 def _insert_into(self: Any, tableName: str, overwrite: bool | None = None) -> None:
     record = _record(self)
-    identifier = None if record is None else _identifier(record.session, tableName)
+    identifier = None if record is None else written_table(record.session, tableName)
     if record is None or identifier is None:
         original(self, "insertInto")(tableName, overwrite)
         return
@@ -268,7 +135,7 @@ def _save(
     if is_path(given):
         save_path(record, given)
         return
-    identifier = _identifier(record.session, given)
+    identifier = written_table(record.session, given)
     if identifier is None:
         raise UnsupportedFeature(
             f"{given!r} is not a name in an attached catalog; tables are written through their catalog: "

@@ -11,7 +11,7 @@ from typing import Final
 from floeberg.catalogs.factory import open_catalog
 from floeberg.catalogs.identifiers import to_namespace
 from floeberg.effects.protocols import Effects
-from floeberg.spark.host.session import AttachedCatalog
+from floeberg.spark.host.session_state import AttachedCatalog
 
 PREFIX: Final = "spark.sql.catalog."
 DEFAULT_CATALOG: Final = "spark.sql.defaultCatalog"
@@ -33,7 +33,7 @@ logger = logging.getLogger("floeberg")
 
 @dataclass(frozen=True, slots=True)
 class CatalogSettings:
-    """What the settings say of one catalog."""
+    """The settings of one catalog."""
 
     name: str
     class_name: str | None
@@ -64,7 +64,7 @@ def read_settings(settings: Mapping[str, str]) -> dict[str, CatalogSettings]:
 
 
 def open_from_settings(settings: CatalogSettings, *, effects: Effects) -> AttachedCatalog:
-    """Raises UnsupportedFeature for a type that comes later, InvalidInput for options that nobody knows."""
+    """Opens the catalog. Raises UnsupportedFeature for a type that is not supported yet, InvalidInput for unknown options."""
     if settings.class_name is not None:
         logger.info(
             "catalog %s: the class %s is not loaded, floeberg takes its place", settings.name, settings.class_name

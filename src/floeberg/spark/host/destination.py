@@ -1,4 +1,5 @@
-"""Where a write goes: the branch that a name, an option or the session says, or nowhere yet (write-audit-publish)."""
+"""The destination of a write: the branch that a name, an option or the session names, or a staged snapshot
+(write-audit-publish)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ WAP_BRANCH_SETTING: Final = "spark.wap.branch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """The branch that is written, and read by a change of rows. `first` makes it where it is not there yet."""
+    """The branch that is written, and that a change of rows reads. `first` creates it if it does not exist."""
 
     branch: str = MAIN_BRANCH
     wap_id: str | None = None
@@ -41,10 +42,10 @@ class Destination:
 def destination(
     spark: SparkSession, metadata: TableMetadata, *, selector: Selector | None = None, branch: str | None = None
 ) -> Destination:
-    """The destination of a write of a table: `selector` is of its name (`t.branch_x`), `branch` an option. The session's
-    `spark.wap.branch` and `spark.wap.id` count for tables whose `write.wap.enabled` is true.
+    """The destination of a write to a table: `selector` comes from its name (`t.branch_x`), `branch` from an option.
 
-    Raises InvalidInput when two of them differ, or when the name is that of a snapshot, tag or metadata table.
+    The session's `spark.wap.branch` and `spark.wap.id` apply to tables whose `write.wap.enabled` is true. Raises InvalidInput
+    when two of them differ, or when the name is that of a snapshot, tag or metadata table.
     """
     named = _named(selector, branch)
     enabled = metadata.properties.get(WAP_ENABLED, "false").lower() == "true"
@@ -64,7 +65,7 @@ def destination(
 
 
 def _wap_branch(metadata: TableMetadata, branch: str) -> Destination:
-    """The branch begins where `main` is when it is first written, and with the write itself where `main` has nothing yet."""
+    """The branch starts at the head of `main` when it is first written, and with the write itself if `main` has no snapshot."""
     if metadata.find_ref(branch) is not None:
         return Destination(branch=branch, read_branch=branch)
     head = metadata.current_snapshot

@@ -1,4 +1,4 @@
-"""What snapshots say of the engine that made them."""
+"""The engine's entries in snapshot summaries."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Types that carry through Spark what its own types would cut: a timestamp of nanoseconds as its microsecond and the rest.
+"""Types that keep what Spark's own types would truncate: a nanosecond timestamp as its microseconds and the rest.
 
-Users see the microseconds alone. Rows that a statement copies or changes travel in this form, so that what it does not assign
-keeps its value.
+Users see the microseconds only. Rows that a statement copies or changes have this form, so that columns that it does not
+assign keep their values.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ MICROSECOND: Final = "microsecond"
 NANOSECOND: Final = "nanosecond"
 """The fields of the form: a timestamp of Spark's, and the nanoseconds (0 to 999) after it."""
 _EXACT_PREFIX: Final = "__floeberg_exact_"
+CUT_PREFIX: Final = "__floeberg_cut_"
+NESTED: Final = "nested"
+"""In the place of a type: the column has what Spark cuts inside."""
 
 
 def exact_name(field: NestedField) -> str:
@@ -24,8 +27,16 @@ def exact_name(field: NestedField) -> str:
     return f"{_EXACT_PREFIX}{field.field_id}" if has_nanoseconds(field.type) else field.name
 
 
+def cut_name(field: NestedField) -> str | None:
+    """The name under which a column is first made that Spark cuts, by which a plan tells it; None for other columns."""
+    if not has_nanoseconds(field.type):
+        return None
+    kind = NESTED if field.type.is_nested else spark_type(field.type).simpleString()
+    return f"{CUT_PREFIX}{kind}_{field.field_id}"
+
+
 def exact_type(data_type: IcebergType) -> st.DataType:
-    """The type in which values travel whole: that which users see, unless it cuts them."""
+    """The type that keeps values exactly: the one that users see, unless it truncates them."""
     if not has_nanoseconds(data_type):
         return spark_type(data_type)
     if isinstance(data_type, StructType):

@@ -1,4 +1,4 @@
-"""One statement on its way: its text and parameters, the session, and the tables it has loaded so far."""
+"""One statement in execution: its text and parameters, the session, and the tables it has loaded so far."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import spark_sql
-from floeberg.spark.host.session import AttachedSession, Resolved
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.views import ViewScope
 from floeberg.sql.queries.references import single_braces
 from floeberg.sql.text.cursor import Args
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Execution:
-    """A statement's text with what `spark.sql` was given for it; its parameters have names. A table is loaded once, so
-    that all its references in one statement see one state."""
+    """A statement's text with the arguments of `spark.sql`; its parameters have names. A table is loaded once, so that all
+    its references in one statement see one state."""
 
     session: AttachedSession
     sql: str
@@ -37,6 +38,8 @@ class Execution:
     """For the text of a view: what its names mean."""
     inside: tuple[TableIdentifier, ...] = ()
     """The views that the text is part of, the outermost first."""
+    has_bytes: bool = False
+    """Whether a constant may be a string that is not UTF-8."""
 
     @property
     def spark(self) -> SparkSession:
@@ -51,7 +54,7 @@ class Execution:
             path = tuple(single_braces(part) for part in identifier.path)
             identifier = TableIdentifier(identifier.catalog, path)
         if self.scope is not None and len(identifier.path) == 2 and split_selector(identifier) is not None:
-            return self.session.resolve(identifier, self.scope.place)  # `t.files` is another table in another place
+            return self.session.resolve(identifier, self.scope.place)  # `t.files` is another table in another namespace
         known = self.loaded.get(identifier)
         if known is None:
             known = self.loaded[identifier] = self.session.resolve(identifier)
@@ -66,7 +69,7 @@ class Execution:
         return spark_sql(self.spark, self.sql, self.args, **self.kwargs)
 
     def value(self, text: str, *, within: str = "{}") -> Any:
-        """What Spark makes of a constant expression of the statement, put in the place of the braces of `within`."""
+        """The value of a constant expression of the statement, computed by Spark; it replaces the braces of `within`."""
         expression = within.replace("{}", f"({text})")
         frame = spark_sql(self.spark, f"SELECT {expression} AS value", self.args)
         return frame.collect()[0][0]

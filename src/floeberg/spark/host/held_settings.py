@@ -1,4 +1,4 @@
-"""Settings of a session that one piece of work needs, and that come back after it."""
+"""Settings of a session that are changed for one piece of work and restored after it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Final
 
 @dataclass(slots=True)
 class _Held:
-    """How many hold a setting at this time, and what it was before the first of them."""
+    """How many hold a setting now, and its value before the first of them."""
 
     holders: int
     before: str | None
 
 
 SESSION_MARK: Final = "floeberg.session"
-"""The setting by which an attached session is told: it has several Python objects."""
+"""The setting that identifies an attached session, which has several Python objects."""
 
 _lock: Final = Lock()
 _held: Final[dict[tuple[str, str], _Held]] = {}
@@ -26,8 +26,8 @@ _held: Final[dict[tuple[str, str], _Held]] = {}
 
 @contextmanager
 def held_setting(spark: Any, name: str, value: str) -> Iterator[None]:
-    """Sets a setting of the session, always to this value. The session's own comes back when the last of those that hold it
-    at one time is done: if each put back what it found, one that began later would put back the other's."""
+    """Sets a setting of the session, always to this value. The session's own value is restored when the last of several
+    holders is done: if each restored what it found, a later one would restore another's."""
     key = (spark.conf.get(SESSION_MARK, None) or f"object {id(spark)}", name)
     with _lock:
         if key not in _held:

@@ -1,5 +1,5 @@
-"""Settings that an attached session keeps, whatever is set or reset: Spark looks at them when a query runs, and a DataFrame
-that was made before would return other rows."""
+"""Settings that an attached session keeps, whatever is set or reset: Spark reads them when a query runs, and a DataFrame that
+was made before would return other rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession
 
 REGISTERED: Final = "floeberg.source"
-"""The setting that says that the source `iceberg` of a session is ours; it outlives detach, as the source does."""
+"""The setting that marks the source `iceberg` of a session as ours; it outlives detach, as the source does."""
 _BY_FIELD_ID: Final = {
     "spark.sql.parquet.fieldId.read.enabled": "true",
     "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
@@ -24,15 +24,15 @@ logger = logging.getLogger("floeberg")
 
 
 def ensure_field_ids(spark: Any) -> None:
-    """Makes Spark match Parquet columns by field id. Asked whenever a frame is made, because a session that is not attached
-    can change its settings at any time."""
+    """Makes Spark match Parquet columns by field id. Called for every frame, because a session that is not attached can
+    change its settings at any time."""
     for key, value in _BY_FIELD_ID.items():
         if spark.conf.get(key, "false") != value:
             spark.conf.set(key, value)
 
 
 def kept_value(conf: Any, key: str, given: object) -> str | None:
-    """The value that a setting keeps in an attached session, whatever it is given; None where it is the user's to choose."""
+    """The value that a setting keeps in an attached session; None where the user chooses it."""
     kept = _BY_FIELD_ID.get(key)
     if kept is None or not original(conf, "get")(SESSION_MARK, None):
         return None
@@ -47,7 +47,7 @@ def may_change_settings(sql: str) -> bool:
 
 
 def keep_settings(session: AttachedSession) -> None:
-    """Sets again what RESET or SET took away: the session's mark, its source, and how Parquet is read."""
+    """Restores what RESET or SET removed: the session's mark, its source, and how Parquet is read."""
     conf = session.spark.conf
     if conf.get(SESSION_MARK, None) != session.state.key:
         conf.set(SESSION_MARK, session.state.key)
@@ -55,5 +55,5 @@ def keep_settings(session: AttachedSession) -> None:
             conf.set(REGISTERED, "true")
         for key in session.state.settings_before:
             if conf.get(key, None) is not None:
-                conf.unset(key)  # RESET brings back what the application was started with
+                conf.unset(key)  # RESET restores the settings that the application was started with
     ensure_field_ids(session.spark)

@@ -1,4 +1,4 @@
-"""PySpark's own methods, as they were before attach put ours in their place."""
+"""PySpark's own methods, which attach replaced by ours."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def original(target: object, name: str) -> Any:
 def spark_sql(
     spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] | None = None, **kwargs: Any
 ) -> DataFrame:
-    """`spark.sql` that we do not look at."""
+    """PySpark's own `spark.sql`."""
     frame: DataFrame = original(spark, "sql")(text, args, **kwargs)
     return frame

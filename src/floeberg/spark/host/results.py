@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def nothing(spark: SparkSession) -> DataFrame:
-    """What a statement that only does something returns."""
+    """The result of a statement without rows."""
     return spark_sql(spark, "SELECT 1 AS nothing LIMIT 0").drop("nothing")
 
 
@@ -31,7 +31,7 @@ def rows(spark: SparkSession, schema: str, values: Sequence[Sequence[Any]]) -> D
 
 
 def like(pattern: str | None, names: Sequence[str]) -> list[str]:
-    """The names that a pattern of SHOW … LIKE lets pass: `*` for anything, `|` between alternatives, without case."""
+    """The names that match a pattern of SHOW … LIKE: `*` for anything, `|` between alternatives, case-insensitive."""
     if pattern is None:
         return list(names)
     return [name for name in names if any(_matches(one.strip(), name) for one in pattern.split("|"))]

@@ -1,4 +1,4 @@
-"""What a Spark session must be to be attached: alive, and new enough."""
+"""Checks that a Spark session can be attached: not stopped, and new enough."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HOLDERS: Final = ("sparkSession", "_sparkSession", "_spark", "_session", "_clie
 
 
 def is_stopped(spark: Any) -> bool:
-    """Whether the session was stopped; classic sessions are told by their context, those over Connect by their client."""
+    """Whether the session was stopped: by the context of a classic session, by the client over Connect."""
     found = getattr(spark, "is_stopped", None)
     if isinstance(found, bool):
         return found

@@ -34,7 +34,7 @@ _Class = TypeVar("_Class", bound=type)
 
 @dataclass(frozen=True, slots=True)
 class SparkCondition:
-    """What Spark calls a mistake."""
+    """Spark's name for an error: condition and SQLSTATE."""
 
     name: str
     sql_state: str
@@ -95,7 +95,7 @@ _STATEMENT: Final = "_floeberg_statement"
 
 
 class SparkError(PySparkException):  # type: ignore[misc]
-    """What all translated errors are, beside a class of PySpark's and, for errors of ours, one of ours."""
+    """The base of all translated errors, beside a class of PySpark's and, for errors of ours, one of ours."""
 
     def getMessage(self) -> str:
         return str(self)
@@ -144,7 +144,7 @@ def _made(
     parameters: dict[str, str] | None = None,
     contexts: list[QueryContext] | None = None,
 ) -> SparkError:
-    """Makes a translated error, also of its pickled parts."""
+    """Makes a translated error, also when it is unpickled."""
     made: Any = spark_class(kind, base)
     found = made.__new__(made, message)
     PySparkException.__init__(found, message=message, messageParameters=parameters, contexts=contexts)
@@ -191,9 +191,16 @@ class StatementContext(QueryContext):  # type: ignore[misc]
         return shown_at(self._statement, self._start).strip("\n")
 
 
-def written_as(error: BaseException, statement: str) -> None:
-    """Notes the statement that the user wrote; the last note, that of the outermost call, counts."""
-    setattr(error, _STATEMENT, statement)
+def written_as(target: object, statement: str) -> None:
+    """Notes the statement that the user wrote, with an error or the DataFrame of its rows; the last note, that of the outermost
+    call, counts."""
+    setattr(target, _STATEMENT, statement)
+
+
+def statement_of(target: object) -> str | None:
+    """The statement that the user wrote for a DataFrame; None where it is not known."""
+    found = getattr(target, "__dict__", {}).get(_STATEMENT)
+    return found if isinstance(found, str) else None
 
 
 def to_spark_error(error: FloebergError) -> SparkError:
@@ -229,7 +236,7 @@ def _parameters(error: FloebergError) -> dict[str, str]:
 
 
 def cleaned(error: PySparkException) -> PySparkException:
-    """An error of Spark's without what we put into the statement; itself where it shows nothing of that."""
+    """An error of Spark's without the names that we put into the statement; unchanged if it shows none."""
     found: UserText | None = as_user_wrote(error, getattr(error, _STATEMENT, None))
     if found is None:
         return error
@@ -251,7 +258,7 @@ def with_hint(error: PySparkException, hint: str) -> PySparkException:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Lets errors out as Spark's kind; inside another call of ours they stay as they are."""
+    """Raises errors as Spark's kind at the outermost call; inside another call of ours they stay as they are."""
     if _inside.get():
         yield
         return

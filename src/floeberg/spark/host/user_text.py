@@ -40,7 +40,7 @@ class UserText:
 
 
 def as_user_wrote(error: Any, statement: str | None) -> UserText | None:
-    """The error in the user's terms; None where it shows nothing of ours."""
+    """The error in the user's terms; None if it shows nothing of ours."""
     given = str(error).partition("\n\nJVM stacktrace:")[0]
     contexts = [one for one in error.getQueryContext() or [] if one.contextType().name == "SQL"]
     parsed = _PARSED.search(given)

@@ -17,6 +17,7 @@ INT: Final = "int"
 BOOLEAN: Final = "boolean"
 TIMESTAMP: Final = "timestamp"
 LONGS: Final = "array<bigint>"
+TEXTS: Final = "array<string>"
 STRINGS: Final = "map<string, string>"
 
 
@@ -79,6 +80,8 @@ def _value(execution: Execution, parameter: Parameter, given: object) -> Any:
         return given
     if parameter.type == LONGS and isinstance(given, list):
         return [_member(execution, Parameter(parameter.name, LONG), value) for value in given]
+    if parameter.type == TEXTS and isinstance(given, list):
+        return [_member(execution, Parameter(parameter.name, STRING), value) for value in given]
     if parameter.type == STRINGS and isinstance(given, Mapping):
         text = Parameter(parameter.name, STRING)
         return {

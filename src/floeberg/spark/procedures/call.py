@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.maintenance.expire import Expiry, expire_snapshots
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import rows
 from floeberg.spark.procedures.arguments import (
@@ -17,10 +16,18 @@ from floeberg.spark.procedures.arguments import (
     LONG,
     LONGS,
     STRING,
+    STRINGS,
+    TEXTS,
     TIMESTAMP,
     Parameter,
     bind_arguments,
     required,
+)
+from floeberg.spark.procedures.cleaning import expire_snapshots, remove_orphan_files, rewrite_manifests
+from floeberg.spark.procedures.rewrites import (
+    convert_equality_deletes,
+    rewrite_data_files,
+    rewrite_position_delete_files,
 )
 from floeberg.spark.procedures.snapshots import (
     Rows,
@@ -39,61 +46,52 @@ from floeberg.sql.text.names import TableIdentifier
 from floeberg.storage.location import parse_from_user
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """What a procedure takes, gives and does; the first parameter is the table's name."""
+    """The parameters, result columns and action of a procedure; the first parameter is the table's name."""
 
     parameters: tuple[Parameter, ...]
     result: str
-    run: Callable[[LoadedTable, Values], Rows]
+    run: Callable[[SparkSession, LoadedTable, Values], Rows]
 
 
-def _expire(table: LoadedTable, values: Values) -> Rows:
-    expired = expire_snapshots(
-        table.pointer,
-        table.state,
-        Expiry(
-            older_than_ms=values["older_than"],
-            retain_last=values["retain_last"],
-            snapshot_ids=tuple(values["snapshot_ids"] or ()),
-            clean_expired_metadata=bool(values["clean_expired_metadata"]),
-        ),
-    )
-    deleted = expired.deleted
-    return [
-        (
-            deleted.data_files,
-            deleted.position_delete_files,
-            deleted.equality_delete_files,
-            deleted.manifests,
-            deleted.manifest_lists,
-            deleted.statistics_files,
-        )
-    ]
+def _of_metadata(run: Callable[[LoadedTable, Values], Rows]) -> Callable[[SparkSession, LoadedTable, Values], Rows]:
+    """A procedure that needs no Spark."""
+    return lambda spark, table, values: run(table, values)
 
 
 _TABLE: Final = required("table", STRING)
 _MOVED: Final = "previous_snapshot_id BIGINT, current_snapshot_id BIGINT"
 _PICKED: Final = "source_snapshot_id BIGINT, current_snapshot_id BIGINT"
+_REWRITTEN_DELETES: Final = (
+    "rewritten_delete_files_count INT, added_delete_files_count INT, rewritten_bytes_count BIGINT, "
+    "added_bytes_count BIGINT"
+)
 
 PROCEDURES: Final[dict[str, Procedure]] = {
-    "rollback_to_snapshot": Procedure((_TABLE, required("snapshot_id", LONG)), _MOVED, rollback_to_snapshot),
-    "rollback_to_timestamp": Procedure((_TABLE, required("timestamp", TIMESTAMP)), _MOVED, rollback_to_timestamp),
-    "set_current_snapshot": Procedure(
-        (_TABLE, Parameter("snapshot_id", LONG), Parameter("ref", STRING)), _MOVED, set_current_snapshot
+    "rollback_to_snapshot": Procedure(
+        (_TABLE, required("snapshot_id", LONG)), _MOVED, _of_metadata(rollback_to_snapshot)
     ),
-    "cherrypick_snapshot": Procedure((_TABLE, required("snapshot_id", LONG)), _PICKED, cherrypick_snapshot),
-    "publish_changes": Procedure((_TABLE, required("wap_id", STRING)), _PICKED, publish_changes),
+    "rollback_to_timestamp": Procedure(
+        (_TABLE, required("timestamp", TIMESTAMP)), _MOVED, _of_metadata(rollback_to_timestamp)
+    ),
+    "set_current_snapshot": Procedure(
+        (_TABLE, Parameter("snapshot_id", LONG), Parameter("ref", STRING)), _MOVED, _of_metadata(set_current_snapshot)
+    ),
+    "cherrypick_snapshot": Procedure(
+        (_TABLE, required("snapshot_id", LONG)), _PICKED, _of_metadata(cherrypick_snapshot)
+    ),
+    "publish_changes": Procedure((_TABLE, required("wap_id", STRING)), _PICKED, _of_metadata(publish_changes)),
     "fast_forward": Procedure(
         (_TABLE, required("branch", STRING), required("to", STRING)),
         "branch_updated STRING, previous_ref BIGINT, updated_ref BIGINT",
-        fast_forward,
+        _of_metadata(fast_forward),
     ),
     "ancestors_of": Procedure(
-        (_TABLE, Parameter("snapshot_id", LONG)), "snapshot_id BIGINT, timestamp BIGINT", ancestors_of
+        (_TABLE, Parameter("snapshot_id", LONG)), "snapshot_id BIGINT, timestamp BIGINT", _of_metadata(ancestors_of)
     ),
     "expire_snapshots": Procedure(
         (
@@ -108,16 +106,55 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "deleted_data_files_count BIGINT, deleted_position_delete_files_count BIGINT, "
         "deleted_equality_delete_files_count BIGINT, deleted_manifest_files_count BIGINT, "
         "deleted_manifest_lists_count BIGINT, deleted_statistics_files_count BIGINT",
-        _expire,
+        expire_snapshots,
+    ),
+    "rewrite_data_files": Procedure(
+        (
+            _TABLE,
+            Parameter("strategy", STRING),
+            Parameter("sort_order", STRING),
+            Parameter("options", STRINGS),
+            Parameter("where", STRING),
+            Parameter("branch", STRING),
+        ),
+        "rewritten_data_files_count INT, added_data_files_count INT, rewritten_bytes_count BIGINT, "
+        "failed_data_files_count INT, removed_delete_files_count INT",
+        rewrite_data_files,
+    ),
+    "rewrite_position_delete_files": Procedure(
+        (_TABLE, Parameter("options", STRINGS), Parameter("where", STRING)),
+        _REWRITTEN_DELETES,
+        rewrite_position_delete_files,
+    ),
+    "rewrite_manifests": Procedure(
+        (_TABLE, Parameter("use_caching", BOOLEAN), Parameter("spec_id", INT), Parameter("sort_by", TEXTS)),
+        "rewritten_manifests_count INT, added_manifests_count INT",
+        rewrite_manifests,
+    ),
+    "remove_orphan_files": Procedure(
+        (
+            _TABLE,
+            Parameter("older_than", TIMESTAMP),
+            Parameter("location", STRING),
+            Parameter("dry_run", BOOLEAN),
+            Parameter("max_concurrent_deletes", INT),
+            Parameter("file_list_view", STRING),
+            Parameter("equal_schemes", STRINGS),
+            Parameter("equal_authorities", STRINGS),
+            Parameter("prefix_mismatch_mode", STRING),
+        ),
+        "orphan_file_location STRING",
+        remove_orphan_files,
+    ),
+    "convert_equality_deletes": Procedure(
+        (_TABLE, Parameter("where", STRING), Parameter("branch", STRING)),
+        _REWRITTEN_DELETES,
+        convert_equality_deletes,
     ),
 }
 _REGISTER: Final = (_TABLE, required("metadata_file", STRING))
 _REGISTERED: Final = "current_snapshot_id BIGINT, total_records_count BIGINT, total_data_files_count BIGINT"
 LATER: Final = (
-    "remove_orphan_files",
-    "rewrite_data_files",
-    "rewrite_manifests",
-    "rewrite_position_delete_files",
     "snapshot",
     "migrate",
     "add_files",
@@ -129,8 +166,8 @@ LATER: Final = (
 
 
 def call(execution: Execution, statement: Call) -> DataFrame:
-    """Raises InvalidInput for a procedure that is not known or arguments that do not fit, UnsupportedFeature for one
-    that comes later."""
+    """Runs a procedure. Raises InvalidInput for an unknown procedure or arguments that do not fit, UnsupportedFeature for one
+    that is not supported yet."""
     found = execution.session.table_identifier(statement.procedure.parts)
     name = found.name.lower()
     if found.namespace != ("system",):
@@ -150,7 +187,7 @@ def call(execution: Execution, statement: Call) -> DataFrame:
         raise InvalidInput(f"{statement.procedure} is no procedure; there are {known}", condition="ROUTINE_NOT_FOUND")
     values = bind_arguments(execution, name, procedure.parameters, statement.arguments)
     table = execution.session.load(_table(execution, found.catalog, values["table"]))
-    return rows(execution.spark, procedure.result, procedure.run(table, values))
+    return rows(execution.spark, procedure.result, procedure.run(execution.spark, table, values))
 
 
 def _register_table(execution: Execution, catalog: str, statement: Call) -> DataFrame:

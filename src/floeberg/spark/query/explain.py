@@ -1,4 +1,4 @@
-"""`fb.explain`: what the tables behind a DataFrame are read with."""
+"""`fb.explain`: how the tables behind a DataFrame are read."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def remember_sources(frame: Any, sources: Iterable[Any]) -> None:
 
 
 def explain(frame: Any) -> str:
-    """For each table that is read: files planned of files there, and why the others were left out. Raises InvalidInput
-    for a DataFrame that is neither a table's nor a query's over one."""
+    """For each table that is read: planned files of all files, and why the others were left out. Raises InvalidInput for a
+    DataFrame that reads no table of ours."""
     sources = _SOURCES.get(frame)
     if sources is None:
         return str(explain_table(frame))

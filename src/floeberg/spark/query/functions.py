@@ -99,7 +99,7 @@ def _constant_type(execution: Execution, text: str) -> set[IcebergType]:
     try:
         found = str(execution.value(text, within="typeof({})"))
     except AnalysisException:
-        return set()  # it has columns: the caller says what can be given
+        return set()  # it has columns: the caller reports what is allowed
     try:
         return {type_from_ddl(found)}
     except InvalidInput:

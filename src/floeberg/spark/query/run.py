@@ -13,8 +13,11 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original, spark_sql
-from floeberg.spark.host.session import AttachedSession, Resolved, Selection
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns
+from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.explain import remember_sources
@@ -23,9 +26,9 @@ from floeberg.spark.query.view_columns import columns_as_they_are, conditions_in
 from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_text
 from floeberg.spark.read.derived_frames import TableOrigin, origin_of, replayed, table_of
 from floeberg.spark.read.named_tables import (
-    audited,
     cached_or_read,
     frame_of,
+    on_wap_branch,
     refuse_view_options,
     selected_schema,
     selection_of,
@@ -38,7 +41,8 @@ from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.conditions.predicates import Condition
 from floeberg.sql.conditions.to_expression import to_expression
 from floeberg.sql.queries.conjuncts import table_conditions
-from floeberg.sql.queries.hidden_columns import NOTHING, HiddenColumns, TableColumns, hidden_columns, names_any
+from floeberg.sql.queries.hidden_columns import NOTHING, hidden_columns, names_any
+from floeberg.sql.queries.hidden_uses import HiddenColumns, TableColumns
 from floeberg.sql.queries.query_nodes import TimeTravel
 from floeberg.sql.queries.references import References, TableReference, find_references, replace_references
 from floeberg.sql.text.lexer import Span
@@ -75,8 +79,8 @@ class _Source:
 
 
 def run_query(execution: Execution, references: References, given: Sequence[Condition] = ()) -> DataFrame:
-    """Spark's answer to a query, or to a statement that holds queries, over our tables. `given` are conditions that the
-    needed rows of the result fulfil."""
+    """The result of a query, or of a statement that holds queries, over our tables. `given` are conditions that the needed
+    rows of the result fulfil."""
     conditions = table_conditions(references, given)
     sources = [_source(execution, table, found) for table, found in zip(references.tables, conditions, strict=True)]
     hidden = _hidden(execution, references, sources)
@@ -127,7 +131,7 @@ def _source(execution: Execution, table: TableReference, conditions: Sequence[Co
     selection = selection_of(execution.session, resolved.selector, dict(table.options))
     if table.time_travel is not None:
         selection = _travelled(execution, selection, table.time_travel)
-    selection = audited(execution.session, loaded, selection)
+    selection = on_wap_branch(execution.session, loaded, selection)
     if selection.metadata_table is not None:
         return _Source(frame=cached_or_read(execution.session, resolved.identifier, loaded, selection))
     return _Source(table=_SelectedTable(resolved.identifier, loaded, selection, selected_schema(loaded, selection)))
@@ -137,6 +141,11 @@ def _hidden(execution: Execution, references: References, sources: Sequence[_Sou
     """The metadata columns that the statement names, by reference."""
     if not names_any(references, HIDDEN_COLUMNS):
         return NOTHING
+    if quoted_patterns(execution.spark):
+        raise UnsupportedFeature(
+            f"metadata columns cannot be told from columns while {QUOTED_PATTERNS} is true: it would find them by patterns; "
+            "set it to false"
+        )
 
     def of_spark(parts: tuple[str, ...]) -> frozenset[str] | None:
         try:
@@ -157,9 +166,16 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
     if not columns and is_cached(session, table.identifier, table.selection):
         return cached_or_read(session, table.identifier, table.loaded, table.selection)
     if other_settings(session, execution.scope):
-        conditions = ()  # they mean what they mean under the view's settings
+        conditions = ()  # their meaning depends on the view's settings
     where = condition_expression(session, conditions, table.schema)
-    return frame_of(session, table.loaded, table.selection, where=where, metadata_columns=columns)
+    return frame_of(
+        session,
+        table.loaded,
+        table.selection,
+        where=where,
+        metadata_columns=columns,
+        skips_row_groups=not execution.has_bytes,
+    )
 
 
 def _view(
@@ -175,7 +191,7 @@ def _view(
     inside = conditions_inside(text.columns, conditions)
     frame = run_query(text.execution, text.references, inside)
     if inside and has_other_types(text.columns, frame):
-        frame = run_query(text.execution, text.references)  # a condition on a cast says little of the value before it
+        frame = run_query(text.execution, text.references)  # a condition on a cast says little about the uncast value
     found = view_frame(execution.session, name, text.columns, frame)
     if found is not frame:
         remember_sources(found, [frame])
@@ -191,11 +207,11 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
         if loaded is None:
             raise InvalidInput(f"view {name}: {origin.identifier} was a table when it was made and is a view now")
         execution.read.add(origin.identifier)
-        selection = audited(session, loaded, origin.selection)
+        selection = on_wap_branch(session, loaded, origin.selection)
         if selection.metadata_table is not None:
             return frame_of(session, loaded, selection)
         where = condition_expression(session, found, selected_schema(loaded, selection))
-        return frame_of(session, loaded, selection, where=where)
+        return frame_of(session, loaded, selection, where=where, skips_row_groups=not execution.has_bytes)
 
     def bound(frame: Any, now: DataFrame) -> DataFrame:
         return view_frame(session, name, columns_as_they_are(frame), now)
@@ -211,8 +227,8 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
 
 
 def frame_view(session: AttachedSession, frame: Any) -> FrameView | None:
-    """What to remember of a temporary view of the DataFrame; None where it cannot be made anew from a table, and so stays
-    as it is."""
+    """What to remember of a temporary view of the DataFrame; None if it cannot be rebuilt from a table, so that Spark's own
+    view stays."""
     table = table_of(frame)
     if table is None or table.identifier.catalog not in session.state.catalogs:
         return None

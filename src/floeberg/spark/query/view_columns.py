@@ -1,4 +1,4 @@
-"""The columns of a view stay what they were when it was made, whatever becomes of the tables that it reads."""
+"""The columns of a view keep their names and types, whatever happens to the tables that it reads."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def type_text(field: StructField) -> str:
 
 
 def view_frame(session: AttachedSession, name: str, columns: ViewColumns, frame: DataFrame) -> DataFrame:
-    """What the view shows of its query's rows. Raises InvalidInput when a column is gone, or has a type that cannot stand
-    for the recorded one."""
+    """The rows of the view's query with the view's columns. Raises InvalidInput when a column no longer exists, or has a type
+    that cannot be cast to the recorded one."""
     now = frame.schema.fields
     if columns.mode == "EVOLUTION" or _is_same(columns, now):
         return frame
@@ -91,7 +91,7 @@ def _is_same(columns: ViewColumns, now: list[StructField]) -> bool:
 
 
 def _places(name: str, columns: ViewColumns, now: list[StructField], *, case_sensitive: bool) -> list[int]:
-    """Where each column of the view is among those of the query; several of one name are told by their order."""
+    """The position of each column of the view in the query; columns of one name are told apart by their order."""
 
     def normal(text: str) -> str:
         return text if case_sensitive else text.lower()

@@ -1,4 +1,4 @@
-"""The text of a view in a scope of its own: names mean what they meant where the view was made."""
+"""The text of a view in a scope of its own: names resolve as where the view was created."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from floeberg.catalogs.base import LoadedView
 from floeberg.catalogs.view_changes import view_query
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.session import AttachedSession, Resolved, quoted
+from floeberg.spark.host.name_resolution import Resolved
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import spark_field
 from floeberg.spark.host.views import Place, TextView, ViewColumns, ViewScope, is_temporary_view
 from floeberg.sql.queries.references import References, Rewrite, find_references
-from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, view_key
+from floeberg.sql.text.byte_strings import may_hold_bytes
+from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, quoted, view_key
 
 MAX_DEPTH: Final = 50
 QUERY_COLUMNS: Final = "spark.query-column-names"
@@ -27,7 +29,7 @@ SCHEMA_MODE: Final = "view.schemaMode"
 
 @dataclass(frozen=True, slots=True)
 class ViewText:
-    """A view's query, ready to be run by itself."""
+    """A view's query, prepared to run on its own."""
 
     execution: Execution
     references: References
@@ -35,8 +37,8 @@ class ViewText:
 
 
 def view_text(execution: Execution, resolved: Resolved) -> ViewText:
-    """The query of a view. The statement's parameters and DataFrames are not in sight there. Raises InvalidInput for a
-    view that reads itself, UnsupportedFeature for a text that cannot be put into its place."""
+    """The query of a view. The statement's parameters and DataFrames are not visible there. Raises InvalidInput for a view
+    that reads itself, UnsupportedFeature for a text whose names cannot be resolved so."""
     identifier = resolved.identifier
     if identifier in execution.inside:
         raise InvalidInput(f"view {shown_name(identifier)} reads itself")
@@ -50,7 +52,15 @@ def view_text(execution: Execution, resolved: Resolved) -> ViewText:
         text, scope, columns = _of_catalog(execution.session, identifier, resolved.view)
     execution.read.add(identifier)
     text = execution.session.with_current_place(text)
-    part = replace(execution, sql=text, args=None, kwargs={}, scope=scope, inside=(*execution.inside, identifier))
+    part = replace(
+        execution,
+        sql=text,
+        args=None,
+        kwargs={},
+        scope=scope,
+        inside=(*execution.inside, identifier),
+        has_bytes=execution.has_bytes or may_hold_bytes(text),
+    )
     references = find_references(text, part.names())
     if references.query is None and scope.place != execution.session.place():
         raise UnsupportedFeature(

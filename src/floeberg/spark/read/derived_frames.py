@@ -1,5 +1,5 @@
-"""DataFrames that come of a table by filters and projections: how they were made, so that a view of one can be made anew
-over the table as it is at each use."""
+"""DataFrames derived from a table by filters and projections: how they were made, so that a view of one can be rebuilt over
+the table's current state at each use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from pyspark.sql import functions as F
 
 from floeberg.spark.host.originals import original
-from floeberg.spark.host.session import Selection
+from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.frame_registry import plan_id, remember_steps, table_frame_of
 from floeberg.sql.text.names import TableIdentifier
 
@@ -43,7 +43,7 @@ METHODS: Final = (
     "filter", "select", "selectExpr", "withColumn", "withColumns", "withColumnRenamed", "withColumnsRenamed", "drop",
     "toDF", "alias",
 )  # fmt: skip
-"""The methods after which a DataFrame can be made anew."""
+"""The methods after which a DataFrame can be rebuilt."""
 
 
 def origin_of(frame: Any) -> Origin | None:
@@ -56,9 +56,9 @@ def note_origin(frame: Any, origin: Origin) -> None:
 
 
 def derived(frame: Any, method: str, result: Any, *args: Any, **kwargs: Any) -> Any:
-    """The result of a method, which remembers how it came of the frame where that is known itself.
+    """The result of a method, which remembers how it was derived if that is known of the frame itself.
 
-    A subquery's names mean what they mean in this place at this time, so what has one is not made anew.
+    The names in a subquery resolve where and when it is written, so a frame with one is not rebuilt.
     """
     if origin_of(frame) is not None and result is not frame and not _has_subquery((*args, *kwargs.values())):
         note_origin(result, DerivedOrigin(frame, method, own_copy(args), own_copy(kwargs)))
@@ -79,7 +79,7 @@ def _has_subquery(values: Iterable[Any]) -> bool:
 
 
 def own_copy(value: Any) -> Any:
-    """What a method was given, with copies of its lists and dicts: the user may go on to change them."""
+    """The arguments of a method, with copies of lists and dicts: the user may change them later."""
     if isinstance(value, Mapping):
         return {key: own_copy(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -88,7 +88,7 @@ def own_copy(value: Any) -> Any:
 
 
 def table_of(frame: Any) -> TableOrigin | None:
-    """The table that a DataFrame comes of; None for one that comes of anything else."""
+    """The table that a DataFrame is derived from; None for any other."""
     origin = origin_of(frame)
     while isinstance(origin, DerivedOrigin):
         origin = origin_of(origin.parent)
@@ -96,8 +96,8 @@ def table_of(frame: Any) -> TableOrigin | None:
 
 
 def replayed(frame: Any, base: Callable[[TableOrigin], Any], bound: Callable[[Any, Any], Any]) -> Any:
-    """The frame made anew over what `base` gives for its table. `bound(old, new)` is the new frame with the columns of
-    the old one."""
+    """The frame rebuilt over what `base` gives for its table. `bound(old, new)` is the new frame with the columns of the old
+    one."""
     origin = origin_of(frame)
     assert origin is not None
     if isinstance(origin, TableOrigin):

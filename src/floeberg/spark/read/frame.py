@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import functions as F
 
 from floeberg.catalogs.base import LoadedTable
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.incremental import plan_appends
 from floeberg.scan.plan import plan_files
 from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen, choose_snapshot
+from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
+from floeberg.spark.host.exact_types import cut_name
+from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
-from floeberg.spark.read.native_scan import CompiledScan
+from floeberg.spark.read.native_scan import NativeScan
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.parquet.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.parquet.partition_columns import all_partition_sources, planned_unsure
@@ -29,6 +33,8 @@ from floeberg.spark.read.parquet.scan import FILE_NAME
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spec.schemas.schema import Schema
+
+_NO_PATTERN: Final = re.compile(r"\w+")
 
 
 def table_frame(
@@ -42,17 +48,20 @@ def table_frame(
     select: Sequence[str] | None = None,
     metadata_columns: Sequence[str] = (),
     options: Mapping[str, object] | None = None,
+    skips_row_groups: bool = True,
     cache: FrameCache | None = None,
 ) -> Any:
     """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
 
-    `where` only leaves out files (and rows, where that costs nothing) that cannot match: whoever gives it must also apply
-    the condition to the frame. The snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound,
-    RefNotFound, UnsupportedFeature, FormatError.
+    `where` only leaves out files (and rows, where that costs nothing) that cannot match: the caller must also apply the
+    condition to the frame. The snapshot is given here or by an option. Raises InvalidInput, SnapshotNotFound, RefNotFound,
+    UnsupportedFeature, FormatError.
     """
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
+    parsed = replace(parsed, skips_row_groups=skips_row_groups)
     metadata = table.state.metadata
-    chosen: Chosen | None
+    _refuse_patterns(spark, metadata.current_schema, metadata.location)
+    chosen: SnapshotChoice | None
     if parsed.is_incremental:
         if (snapshot_id, as_of_ms) != (None, None):
             raise InvalidInput(f"table {metadata.location}: an incremental read takes no snapshot or time beside it")
@@ -93,6 +102,16 @@ def table_frame(
     return frame
 
 
+def _refuse_patterns(spark: Any, schema: Schema, location: str) -> None:
+    """Raises UnsupportedFeature for a name that Spark would take for a pattern of names."""
+    names = [field.name for field in schema.fields if not _NO_PATTERN.fullmatch(field.name)]
+    if names and quoted_patterns(spark):
+        raise UnsupportedFeature(
+            f"table {location}: while {QUOTED_PATTERNS} is true, the name of column {names[0]!r} is a pattern of names; set it "
+            "to false, or rename the column"
+        )
+
+
 def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -> Any:
     """The rows of a scan as another DataFrame, with these metadata columns after its own."""
     table = scan.table
@@ -107,7 +126,7 @@ def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -
 
 
 def _plan(
-    table: LoadedTable, chosen: Chosen, *, where: Expression, cache: FrameCache | None, options: FrameOptions
+    table: LoadedTable, chosen: SnapshotChoice, *, where: Expression, cache: FrameCache | None, options: FrameOptions
 ) -> ScanPlan:
     metadata = table.state.metadata
     return plan_files(
@@ -124,20 +143,24 @@ def _plan(
 def planned_frame(
     spark: Any, table: LoadedTable, plan: ScanPlan, *, schema: Schema, projection: Schema, options: FrameOptions
 ) -> tuple[Any, Routes]:
-    """The rows of planned files as a DataFrame: each group of files read its way, all in one frame.
-
-    A frame of several groups, or with deletes, has the name of a row's file beneath its columns, where a filter still finds
-    it; one group without deletes has Spark's own hidden column for that.
-    """
+    """The rows of planned files as one DataFrame: each group of files read by its reader. A frame of several groups, or with
+    deletes, has the name of a row's file beneath its columns, where a filter still finds it; one group without deletes has
+    Spark's own hidden column for that."""
     files = table_files(table, schema, ignore_scheme=options.ignore_scheme, by_name=options.by_name)
     choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=planned_with_nan(plan, schema))
     unsure = planned_unsure(plan)
     routes = route(spark, plan, files, projection=projection, columns=choice, unsure=unsure, engine=options.engine)
-    mixed = not routes.is_plain and routes.is_compiled
-    scan = CompiledScan(
-        spark=spark, files=files, projection=projection, choice=choice, where=plan.filter, names_files=mixed
+    mixed = not routes.is_plain and routes.is_native
+    scan = NativeScan(
+        spark=spark,
+        files=files,
+        projection=projection,
+        choice=choice,
+        where=plan.filter,
+        names_files=mixed,
+        skips_row_groups=options.skips_row_groups,
     )
-    frames = _compiled(scan, routes)
+    frames = _native(scan, routes)
     if routes.by_arrow:
         splits = SplitOptions.of(table.state.metadata.properties, target_size_bytes=options.split_size_bytes)
         found = arrow_frame(spark, routes.by_arrow, files, projection, splits=splits)
@@ -147,12 +170,15 @@ def planned_frame(
     return frame.drop(FILE_NAME) if mixed else frame, routes
 
 
-def _compiled(scan: CompiledScan, routes: Routes) -> list[Any]:
+def _native(scan: NativeScan, routes: Routes) -> list[Any]:
     """The frames of the groups that Spark's reader can read; a group whose deletes are too large goes to Arrow."""
     frames = []
     if routes.plain:
         frames.append(scan.plain(routes.plain))
-    for tasks, make in ((routes.with_positions, scan.with_positions), (routes.with_keys, scan.with_keys)):
+    for tasks, make in (
+        (routes.with_position_deletes, scan.with_position_deletes),
+        (routes.with_equality_deletes, scan.with_equality_deletes),
+    ):
         found = make(tasks) if tasks else None
         if found is not None:
             frames.append(found)
@@ -165,7 +191,7 @@ def _compiled(scan: CompiledScan, routes: Routes) -> list[Any]:
 
 def _described(frame: Any, projection: Schema) -> Any:
     """The frame's columns with their comments; names may occur twice, so columns are taken by position."""
-    names = [f"c{number}" for number in range(len(projection.fields))]
+    names = [cut_name(field) or f"c{number}" for number, field in enumerate(projection.fields)]
     fields = [frame_field(field) for field in projection.fields]
     return frame.toDF(*names).select(
         *(
@@ -177,9 +203,8 @@ def _described(frame: Any, projection: Schema) -> Any:
 
 def _empty(spark: Any, projection: Schema) -> Any:
     fields = [frame_field(field) for field in projection.fields]
-    return spark.range(0).select(
-        *(F.lit(None).cast(field.dataType).alias(field.name, metadata=field.metadata or {}) for field in fields)
-    )
+    empty = spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in fields))
+    return _described(empty, projection)
 
 
 def _one(argument: Any, option: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a table's DataFrame reads, and why: files planned of files there, and which way they are read."""
+"""Explains the scan of a table's DataFrame: planned files of all files, and how they are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FrameExplanation:
     planned_files: int
     files: int | None
     """Files that the snapshot has; None when a skipped manifest does not say how many it holds."""
-    compiled_files: int
+    native_files: int
     arrow_files: int
     arrow_reasons: dict[str, int]
     planning: Explanation
@@ -27,7 +27,7 @@ class FrameExplanation:
         there = "unknown" if self.files is None else str(self.files)
         lines = [
             f"{self.table}: {self.planned_files} files planned of {there}",
-            f"read by Spark's Parquet reader: {self.compiled_files}, in Python workers: {self.arrow_files}",
+            f"read by Spark's Parquet reader: {self.native_files}, in Python workers: {self.arrow_files}",
         ]
         lines += [f"  in Python workers because of {why}: {count} files" for why, count in self.arrow_reasons.items()]
         return "\n".join([*lines, *self.planning.lines()])
@@ -46,7 +46,7 @@ def explain(frame: Any) -> FrameExplanation:
         table=scan.table.state.identifier,
         planned_files=routes.files,
         files=planning.data.files,
-        compiled_files=len(routes.compiled),
+        native_files=len(routes.native),
         arrow_files=len(routes.by_arrow),
         arrow_reasons=dict(routes.reasons),
         planning=planning,

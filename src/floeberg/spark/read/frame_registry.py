@@ -1,5 +1,4 @@
-"""What is known of the DataFrames that read tables: for explaining them, for leaving out files when they are filtered, and
-for finding metadata columns."""
+"""The scans behind DataFrames: to explain them, to leave out files when they are filtered, and to find metadata columns."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import Expression
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import Chosen
+from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.routes import Routes
 from floeberg.spec.schemas.schema import Schema
@@ -23,7 +22,7 @@ class FrameScan:
     """The scan behind a DataFrame. `chosen` is None for an incremental read."""
 
     table: LoadedTable
-    chosen: Chosen | None
+    chosen: SnapshotChoice | None
     where: Expression
     plan: ScanPlan
     routes: Routes
@@ -37,7 +36,7 @@ class FrameScan:
 
 @dataclass(frozen=True, slots=True)
 class FrameStep:
-    """A method that kept a table's columns, what it was given, and over Spark Connect the id of the plan that came of it."""
+    """A method call that keeps a table's columns, its arguments, and over Spark Connect the id of the resulting plan."""
 
     method: str
     args: tuple[Any, ...]
@@ -54,7 +53,7 @@ class TableFrame:
     steps: tuple[FrameStep, ...] = ()
 
     def in_the_place_of(self, plan_id: int | None) -> TableFrame:
-        """The same, where Columns that are bound to the plan of this id hold for the DataFrame."""
+        """The same, for a DataFrame in which Columns bound to the plan of this id resolve."""
         if not self.steps:
             return replace(self, plan_id=plan_id)
         return replace(self, steps=(*self.steps[:-1], replace(self.steps[-1], plan_id=plan_id)))

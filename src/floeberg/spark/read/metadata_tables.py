@@ -10,7 +10,7 @@ from floeberg.errors import InvalidInput
 from floeberg.inspect.by_name import AT_A_SNAPSHOT, metadata_table_batches, metadata_table_schema
 from floeberg.inspect.source import Source
 from floeberg.scan.frame_cache import FrameCache
-from floeberg.spark.host.session import Selection
+from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.changelog import changelog_frame
 from floeberg.spark.read.local_frame import arrow_local_frame
 from floeberg.spark.read.options import FrameOptions

@@ -1,4 +1,4 @@
-"""What a name stands for, as a DataFrame."""
+"""Named tables, views and metadata tables as DataFrames."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.destination import WAP_BRANCH_SETTING, WAP_ENABLED
-from floeberg.spark.host.session import AttachedSession, Resolved, Selection
+from floeberg.spark.host.name_resolution import Resolved
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.derived_frames import TableOrigin, note_origin
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.metadata_tables import metadata_frame
@@ -88,9 +90,9 @@ def refuse_view_options(name: str, options: Mapping[str, Any]) -> None:
         )
 
 
-def audited(session: AttachedSession, table: LoadedTable, selection: Selection) -> Selection:
-    """With `spark.wap.branch`, a table that allows it is read at that branch once there is one, unless the read itself says
-    what it wants."""
+def on_wap_branch(session: AttachedSession, table: LoadedTable, selection: Selection) -> Selection:
+    """The selection of the branch that `spark.wap.branch` names, for a table with `write.wap.enabled` that has the branch; a
+    read that chooses a snapshot itself is left as it is."""
     metadata = table.state.metadata
     if selection.chooses_snapshot or selection.metadata_table is not None:
         return selection
@@ -103,7 +105,7 @@ def audited(session: AttachedSession, table: LoadedTable, selection: Selection) 
 
 
 def selected_schema(table: LoadedTable, selection: Selection) -> Schema:
-    """The schema that a read of the selection has: a tag's and a snapshot's own, else the table's."""
+    """The schema of a read of the selection: that of a tag or snapshot, else the table's."""
     metadata = table.state.metadata
     if selection.as_of_ms is not None:
         return metadata.schema_of_snapshot(metadata.snapshot(metadata.snapshot_id_as_of(selection.as_of_ms)))
@@ -122,6 +124,7 @@ def frame_of(
     *,
     where: Expression = TRUE,
     metadata_columns: Sequence[str] = (),
+    skips_row_groups: bool = True,
 ) -> DataFrame:
     """A table, or one of its metadata tables, as a DataFrame."""
     if selection.metadata_table is not None:
@@ -135,6 +138,7 @@ def frame_of(
         where=where,
         metadata_columns=metadata_columns,
         options=selection.options,
+        skips_row_groups=skips_row_groups,
         cache=session.state.manifests,
     )
     return frame
@@ -145,7 +149,7 @@ def named_frame(session: AttachedSession, resolved: Resolved, options: Mapping[s
     table = resolved.table
     assert table is not None
     asked = selection_of(session, resolved.selector, options)
-    frame = cached_or_read(session, resolved.identifier, table, audited(session, table, asked))
+    frame = cached_or_read(session, resolved.identifier, table, on_wap_branch(session, table, asked))
     note_origin(frame, TableOrigin(resolved.identifier, asked))
     return frame
 

@@ -1,4 +1,5 @@
-"""Groups of Parquet files as DataFrames: the reader's columns, deletes applied, metadata columns added."""
+"""The native scan: groups of Parquet files, read by Spark's own reader, as DataFrames with deletes applied and metadata
+columns added."""
 
 from __future__ import annotations
 
@@ -7,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from floeberg.expr.nodes import TRUE, Expression
+from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.deletes.equality import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.deletes.positions import PLACE, DeletedPositions, deleted_positions
-from floeberg.spark.read.parquet.columns import OWN_PREFIX, CompiledColumn, read_schema
-from floeberg.spark.read.parquet.early_conditions import first_conditions
+from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn, read_schema
+from floeberg.spark.read.parquet.filter_before_deletes import filter_before_deletes
 from floeberg.spark.read.parquet.metadata_columns import (
     COMPUTED,
     facts_of,
@@ -28,17 +30,20 @@ from floeberg.sql.text.lexer import quote_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompiledScan:
-    """What is read, and how its columns are asked for."""
+class NativeScan:
+    """The files to read by Spark's Parquet reader, and how their columns are requested."""
 
     spark: Any
     files: TableFiles
     projection: Schema
     choice: ColumnChoice
     where: Expression = TRUE
-    """What whoever reads the frame also applies to it, bound. Not of files that are to be written anew: all their rows stay."""
+    """A bound filter that the reader of the frame also applies to it. TRUE for files that are rewritten: all their rows are
+    kept."""
     names_files: bool = False
     """Whether the frames have FILE_NAME as their last column."""
+    skips_row_groups: bool = True
+    """Whether Parquet may skip row groups by the filters that Spark pushes down."""
     exact: bool = False
     """Whether timestamps keep their nanoseconds, in the form of `exact_types`."""
 
@@ -46,12 +51,12 @@ class CompiledScan:
         """Files without deletes."""
         return self._frame(tasks, None, None)
 
-    def with_positions(self, tasks: Sequence[PlacedTask]) -> Any | None:
-        """Files with position deletes; None when these are too many to be sent to the executors."""
+    def with_position_deletes(self, tasks: Sequence[PlacedTask]) -> Any | None:
+        """Files with position deletes; None when the deletes are too large to be sent to the executors."""
         deleted = self._deleted(tasks)
         return None if deleted is None else self._frame(tasks, deleted, None)
 
-    def with_keys(self, tasks: Sequence[PlacedTask]) -> Any | None:
+    def with_equality_deletes(self, tasks: Sequence[PlacedTask]) -> Any | None:
         """Files with equality deletes, and perhaps position deletes."""
         has_positions = any(p.task.deletion_vector is not None or p.task.position_deletes for p in tasks)
         deleted = self._deleted(tasks) if has_positions else None
@@ -82,18 +87,19 @@ class CompiledScan:
             facts_used=deleted is not None and not own,
             row_index=deleted is not None or needs_row_index(own),
             file_name=self.names_files,
+            skips_row_groups=self.skips_row_groups,
         )
         if deleted is not None:
-            if (first := first_conditions(self.where, columns)) is not None:
+            if (first := filter_before_deletes(self.where, columns)) is not None:
                 frame = frame.where(first)
             frame = frame.where(deleted.is_live())
         for join in equality.joins if equality is not None else ():
             frame = without_deleted(self.spark, frame, join, self.files, columns)
         return self._projected(frame, columns)
 
-    def _columns(self, equality: EqualityPlan | None) -> dict[int, CompiledColumn]:
-        """The columns to read: those asked for, and the keys of deletes; at least one, because Spark reads no empty
-        schema."""
+    def _columns(self, equality: EqualityPlan | None) -> dict[int, NativeColumn]:
+        """The columns to read: those requested, and the equality fields of deletes; at least one, because Spark reads no
+        empty schema."""
         fields = [field for field in self.projection.fields if field.field_id not in COMPUTED]
         for field_id, key in (equality.keys if equality is not None else {}).items():
             if all(field.field_id != field_id for field in fields):
@@ -106,9 +112,9 @@ class CompiledScan:
             found.setdefault(first.field.field_id, first)
         return found
 
-    def _projected(self, frame: Any, columns: Mapping[int, CompiledColumn]) -> Any:
-        """The frame with the columns as users see them: those that are more than a name are made first, and what is left is
-        one list of names, which costs Spark's gateway one call."""
+    def _projected(self, frame: Any, columns: Mapping[int, NativeColumn]) -> Any:
+        """The frame with the columns as users see them. Computed columns come first; the rest is one list of names, which
+        costs the gateway one call."""
         texts: list[str] = []
         made = []
         for field in self.projection.fields:
@@ -118,7 +124,7 @@ class CompiledScan:
             else:
                 text = None if column is None else column.text()
             if text is None:
-                name = f"{OWN_PREFIX}made_{field.field_id}"
+                name = (None if self.exact else cut_name(field)) or f"{OWN_PREFIX}made_{field.field_id}"
                 if is_metadata(field) or column is None:
                     value = metadata_value(field, column)
                 else:

@@ -57,6 +57,8 @@ class FrameOptions:
     ignore_scheme: bool = False
     by_name: bool = False
     engine: str | None = None
+    skips_row_groups: bool = True
+    """Whether Parquet may skip row groups by the filters that Spark pushes down. No option says so: the statement does."""
 
     @property
     def is_incremental(self) -> bool:
@@ -159,6 +161,6 @@ def _flag(text: str | None) -> bool:
 
 
 def _engine(text: str | None) -> str | None:
-    if text is not None and text not in ("compiled", "arrow"):
-        raise InvalidInput(f"the read option scan-engine is compiled or arrow, not {text!r:.60}")
+    if text is not None and text not in ("native", "arrow"):
+        raise InvalidInput(f"the read option scan-engine is native or arrow, not {text!r:.60}")
     return text

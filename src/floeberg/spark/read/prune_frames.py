@@ -1,7 +1,7 @@
-"""Filters on a table's DataFrame leave out files: beside the user's condition goes one on the file's name.
+"""Filters on a table's DataFrame prune files: a condition on the file's name is added to the user's condition.
 
 The frame is never replaced, so that columns bound to it (`df.x`) keep resolving, and Spark still applies every filter. Files
-that are read in Python workers cannot be left out so.
+that are read in Python workers cannot be pruned in this way.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MAX_NAMES: Final = 10_000
 
 
 def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> Any:
-    """`frame.where(condition)`, by the original method `where`, with files left out where the frame is a table's own and
-    the condition can be read; the result is again a frame that can be filtered so."""
+    """`frame.where(condition)`, by the original method `where`, with files pruned if the frame is a table's own and the
+    condition can be read; the result can be filtered again in the same way."""
     scan = scan_of(frame)
-    if scan is not None and scan.routes.is_compiled:
+    if scan is not None and scan.routes.is_native:
         ensure_field_ids(frame.sparkSession)
     result = where(frame, condition)
     narrow = None if scan is None else narrowed(frame, scan, condition)
@@ -47,7 +47,7 @@ def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> An
 
 
 def _condition(scan: FrameScan, names: list[str]) -> Any:
-    """That a row's file is among those of the names, or is one that Spark's own reader does not read."""
+    """The condition that a row's file is one of the names, or is not read by Spark's own reader."""
     if scan.own_file_name:
         return F.col("_metadata.file_name").isin(names) if names else F.lit(False)
     return F.col(FILE_NAME).isNull() | F.col(FILE_NAME).isin(names) if names else F.col(FILE_NAME).isNull()
@@ -55,8 +55,8 @@ def _condition(scan: FrameScan, names: list[str]) -> Any:
 
 def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, list[str]] | None:
     """The scan with the files that may hold rows for which the condition holds, and the names, as Spark has them, of those
-    that Spark's own reader reads; None when nothing is gained."""
-    if not scan.routes.is_compiled or scan.chosen is None:
+    that Spark's own reader reads; None when no file is pruned."""
+    if not scan.routes.is_native or scan.chosen is None:
         return None
     spark = frame.sparkSession
     columns = [field.name for field, _ in walk_fields(scan.chosen.schema.fields)]
@@ -83,7 +83,7 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
     routes = _kept(scan.routes, _paths(plan))
     if routes.files >= scan.routes.files or routes.files > MAX_NAMES:
         return None
-    kept = {placed.location for placed in routes.compiled}
+    kept = {placed.location for placed in routes.native}
     names = {text.rpartition("/")[2] for text in frame.inputFiles() if given_location(text) in kept}
     return replace(scan, plan=plan, routes=routes, where=and_(scan.where, found)), sorted(names)
 
@@ -97,8 +97,8 @@ def _kept(routes: Routes, paths: set[str]) -> Routes:
     return replace(
         routes,
         plain=some(routes.plain),
-        with_positions=some(routes.with_positions),
-        with_keys=some(routes.with_keys),
+        with_position_deletes=some(routes.with_position_deletes),
+        with_equality_deletes=some(routes.with_equality_deletes),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.spark.read.frame_registry import remember, scan_of
 from floeberg.spec.schemas.metadata_columns import CHANGELOG_COLUMNS, METADATA_COLUMN_NAMES
-from floeberg.sql.queries.hidden_columns import PREFIX, statement_name
+from floeberg.sql.queries.hidden_uses import PREFIX, statement_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

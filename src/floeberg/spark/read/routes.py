@@ -1,5 +1,5 @@
-"""Which way each file of a plan is read: by Spark's own Parquet reader wherever that gives the right rows, by the Arrow
-engine in Python workers everywhere else."""
+"""Which reader reads each file of a plan: Spark's own Parquet reader wherever it gives the right rows, the Arrow engine in
+Python workers everywhere else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from floeberg.arrow.formats.file_schema import file_fields
 from floeberg.arrow.formats.read_parquet import open_parquet
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.deletes.equality import can_join
-from floeberg.spark.read.parquet.columns import CompiledColumn, compiled_column
+from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn, native_column
 from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids, wrapped_ids
 from floeberg.spark.read.parquet.metadata_columns import COMPUTED, LINEAGE
 from floeberg.spark.read.parquet.partition_columns import partition_sources
@@ -29,38 +29,38 @@ from floeberg.storage.location import parse
 SPARK_NAMES: Final = frozenset({"_metadata", GENERATED_INDEX.name})
 """Names that Spark's reader gives to columns of its own."""
 MAX_FOOTERS: Final = 256
-"""How many files are looked into before Spark is asked to read them."""
+"""How many footers are read before Spark reads the files."""
 
 
 @dataclass(slots=True)
 class Routes:
-    """The tasks of a plan by the way they are read."""
+    """The tasks of a plan by their reader."""
 
     plain: list[PlacedTask] = field(default_factory=list)
-    with_positions: list[PlacedTask] = field(default_factory=list)
-    with_keys: list[PlacedTask] = field(default_factory=list)
+    with_position_deletes: list[PlacedTask] = field(default_factory=list)
+    with_equality_deletes: list[PlacedTask] = field(default_factory=list)
     by_arrow: list[FileScanTask] = field(default_factory=list)
     reasons: dict[str, int] = field(default_factory=dict)
     """Why files are read by the Arrow engine, with their number."""
 
     @property
-    def compiled(self) -> list[PlacedTask]:
-        """What is read by Spark's own reader."""
-        return [*self.plain, *self.with_positions, *self.with_keys]
+    def native(self) -> list[PlacedTask]:
+        """The files that Spark's own reader reads."""
+        return [*self.plain, *self.with_position_deletes, *self.with_equality_deletes]
 
     @property
     def files(self) -> int:
-        return len(self.plain) + len(self.with_positions) + len(self.with_keys) + len(self.by_arrow)
+        return len(self.plain) + len(self.with_position_deletes) + len(self.with_equality_deletes) + len(self.by_arrow)
 
     @property
-    def is_compiled(self) -> bool:
-        """Whether some of it is read by Spark's own reader."""
-        return bool(self.plain or self.with_positions or self.with_keys)
+    def is_native(self) -> bool:
+        """Whether Spark's own reader reads some of the files."""
+        return bool(self.plain or self.with_position_deletes or self.with_equality_deletes)
 
     @property
     def is_plain(self) -> bool:
-        """Whether all of it is one scan of Spark's own reader without deletes."""
-        return bool(self.plain) and not (self.with_positions or self.with_keys or self.by_arrow)
+        """Whether the whole plan is one scan of Spark's own reader without deletes."""
+        return bool(self.plain) and not (self.with_position_deletes or self.with_equality_deletes or self.by_arrow)
 
     def arrow(self, task: FileScanTask, reason: str) -> None:
         self.by_arrow.append(task)
@@ -68,7 +68,7 @@ class Routes:
 
 
 class ColumnChoice:
-    """How the columns of a table are asked for: under their own names or unique ones."""
+    """How the columns of a table are requested: under their own names or unique ones."""
 
     def __init__(self, spark: Any, metadata: TableMetadata, schema: Schema, *, with_nan: frozenset[int]) -> None:
         """`with_nan` are the top-level columns in which some file has NaN: no filter may be pushed down to them."""
@@ -80,13 +80,13 @@ class ColumnChoice:
         self._schema = schema
         self._not_pushed = with_nan | wrapped_ids(metadata, spark) | LINEAGE
 
-    def column(self, column: NestedField) -> CompiledColumn | None:
-        """How Spark is asked for a column; None where only the Arrow engine can read it."""
+    def column(self, column: NestedField) -> NativeColumn | None:
+        """How a column is requested of Spark; None where only the Arrow engine can read it."""
         trusted = self._unsafe is not None and column.field_id not in self._unsafe
         own_name = trusted and not {column.field_id} & (self._twice | self._not_pushed)
         if column.type.is_nested and not (own_name and self._is_never_renamed(column)):
             return None
-        return compiled_column(column, own_name=own_name, changed=self._changed)
+        return native_column(column, own_name=own_name, changed=self._changed)
 
     def _is_never_renamed(self, column: NestedField) -> bool:
         return all(field.field_id not in self._renamed for field, _ in walk_fields([column]))
@@ -94,7 +94,7 @@ class ColumnChoice:
     def why_not(self, projection: Schema) -> str | None:
         """Why these columns cannot be read by Spark's reader; None if they can."""
         for column in self._schema.fields:
-            if column.name.lower() in SPARK_NAMES:
+            if column.name.lower() in SPARK_NAMES or column.name.lower().startswith(OWN_PREFIX):
                 return f"a column is named {column.name}"
         for column in projection.fields:
             if column.field_id not in COMPUTED and self.column(column) is None:
@@ -112,7 +112,7 @@ def route(
     unsure: Collection[str],
     engine: str | None = None,
 ) -> Routes:
-    """The way of each task. `unsure` are the paths of files that may lack the columns of their partition."""
+    """The reader of each task. `unsure` are the paths of files that may lack the columns of their partition."""
     routes = Routes()
     footers = _Footers(files, unsure)
     why_not = "asked for" if engine == "arrow" else columns.why_not(projection)
@@ -126,11 +126,11 @@ def route(
         elif keeps_deleted:
             routes.arrow(task, "deleted rows are asked for")
         elif not task.equality_deletes:
-            routes.with_positions.append(placed)
+            routes.with_position_deletes.append(placed)
         elif can_join(task, files.schema) and all(
             columns.column(files.schema.by_id[i]) for d in task.equality_deletes for i in d.file.equality_ids or ()
         ):
-            routes.with_keys.append(placed)
+            routes.with_equality_deletes.append(placed)
         else:
             routes.arrow(task, "equality deletes by such columns")
     return routes
@@ -155,8 +155,8 @@ def _placed(
 
 
 class _Footers:
-    """What files have, where only they can say: field ids, which imported files lack, and the columns of their partition,
-    which some writers leave out. Of files that should have both, one of each spec and kind of name is asked for all."""
+    """Facts that only the files know: field ids, which imported files lack, and the columns of their partition, which some
+    writers leave out. For files that should have both, one footer of each spec and kind of name stands for all."""
 
     def __init__(self, files: TableFiles, unsure: Collection[str]) -> None:
         self._files = files
@@ -165,7 +165,7 @@ class _Footers:
         self._asked: dict[tuple[int, str], bool] = {}
 
     def allow(self, file: DataFile) -> bool:
-        """Whether Spark's reader gives the file's rows; not if it would take too long to find out."""
+        """Whether Spark's reader gives the right rows of the file; false if finding out would take too long."""
         if self._files.name_mapping is None and file.file_path not in self._unsure:
             kind = _kind_of_name(file.file_path)
             if not partition_sources(self._files.specs[file.spec_id]) and kind == _BY_TABLE_WRITERS:
@@ -204,5 +204,5 @@ _WRITTEN_INTO_TABLE: Final = re.compile(r"\d{5}-\d+-.*[0-9a-f]{8}(-[0-9a-f]{4}){
 _NUMBERS: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9]+")
 
 _whole: dict[tuple[str, int, int], bool] = {}
-"""What footers said; a file never changes."""
+"""Facts from footers; a file never changes."""
 _MAX_REMEMBERED: Final = 4096

@@ -1,4 +1,4 @@
-"""The snapshots between which an incremental read or a changelog looks, from its options."""
+"""The range of snapshots of an incremental read or a changelog, from its options."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from floeberg.spec.metadata.table_metadata import TableMetadata
 def snapshot_range(
     metadata: TableMetadata, options: FrameOptions, *, ref: str | None = None
 ) -> tuple[int | None, int | None]:
-    """(exclusive start, inclusive end). A start in time is the last snapshot at or before it, from the beginning when the
-    table is younger. `ref` is a branch or tag that ends the range. Raises InvalidInput when ids and times are mixed, or
-    an end comes without a start, and RefNotFound."""
+    """(exclusive start, inclusive end). A start in time is the last snapshot at or before it; the beginning of the table if
+    there is none. `ref` is a branch or tag that ends the range. Raises InvalidInput when ids and times are mixed, or an end
+    comes without a start, and RefNotFound."""
     by_id = (options.start_snapshot_id, options.end_snapshot_id)
     by_time = (options.start_ms, options.end_ms)
     if any(value is not None for value in by_id) and any(value is not None for value in by_time):

@@ -1,7 +1,7 @@
-"""Tables in Spark's cache (CACHE TABLE): what is kept under which key, and for how long it is the table.
+"""Tables in Spark's cache (CACHE TABLE): the keys under which rows are cached, and how long they are valid.
 
-A cached read is served only while the table stands where it stood when its rows were cached. After a commit, whoever made
-it, the next read caches the new rows, as Spark does for its own tables.
+Cached rows are used only while the table has the same metadata as when they were cached. After any commit, the next read
+caches the new rows, as Spark does for its own tables.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from floeberg.catalogs.base import LoadedTable
-from floeberg.spark.host.session import AttachedSession, CachedTable, CacheKey, Selection
+from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_state import CachedTable, CacheKey, Selection
 from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ MakeFrame = Callable[[], "DataFrame"]
 def cached_frame(
     session: AttachedSession, identifier: TableIdentifier, table: LoadedTable, selection: Selection, make: MakeFrame
 ) -> DataFrame | None:
-    """The table's rows in Spark's cache, if they were put there; `make` reads them anew where the table has changed since.
+    """The table's rows in Spark's cache, if they were cached; `make` reads them again if the table has changed since.
 
     Each call gives columns of their own, as each read of a table does: with the same ones, `a.id = b.id` in a join of two
     reads would compare a column with itself.
@@ -47,7 +48,7 @@ def cached_frame(
 def keep(
     session: AttachedSession, key: CacheKey, table: LoadedTable | None, *, level: StorageLevel, make: MakeFrame
 ) -> DataFrame:
-    """Puts rows into Spark's cache, when they are first used, and gives the persisted frame. What is there already stays."""
+    """Caches rows in Spark, lazily at their first use, and returns the persisted frame. Rows that are cached already stay."""
     state = None if table is None else table_state(table)
     known = session.state.cached.get(key)
     if known is not None:
@@ -60,7 +61,7 @@ def keep(
 
 
 def forget(session: AttachedSession, identifier: TableIdentifier, selection: Selection | None = None) -> bool:
-    """Takes rows out of Spark's cache: what is selected of a table, or all that is cached of it. Whether there were any."""
+    """Removes rows from Spark's cache: one selection of a table, or everything cached of it. Whether there were any."""
     chosen = None if selection is None else CacheKey.of(identifier, selection)
     found = [key for key in session.state.cached if key.identifier == identifier and chosen in (None, key)]
     for key in found:
@@ -69,7 +70,7 @@ def forget(session: AttachedSession, identifier: TableIdentifier, selection: Sel
 
 
 def refresh(session: AttachedSession, identifier: TableIdentifier) -> None:
-    """Lets the cached rows of a table be read anew at their next use."""
+    """Marks the cached rows of a table to be read again at their next use."""
     for key, cached in list(session.state.cached.items()):
         if key.identifier == identifier:
             session.state.cached[key] = replace(cached, state=None)
@@ -81,8 +82,8 @@ def is_cached(session: AttachedSession, identifier: TableIdentifier, selection: 
 
 
 def table_state(table: LoadedTable) -> tuple[object, ...]:
-    """What changes with every commit. The metadata file's name alone does not: a table that is dropped and made again in a
-    folder counts its versions from the beginning."""
+    """A state that changes with every commit. The metadata file's name alone does not: a table that is dropped and created
+    again in the same folder counts its versions from the beginning."""
     metadata = table.state.metadata
     return (
         table.state.metadata_location,
@@ -94,8 +95,8 @@ def table_state(table: LoadedTable) -> tuple[object, ...]:
 
 
 def _use(frame: DataFrame) -> DataFrame:
-    """A read of persisted rows. A view of the persisted frame itself, as SQL makes one for each reference, would take its rows
-    out of the cache when it is dropped, so there is a filter between them."""
+    """A read of persisted rows. SQL makes a view for each reference; dropping a view of the persisted frame itself would
+    remove its rows from the cache, so a filter stands between them."""
     return frame.filter("true").toDF(*frame.columns)
 
 

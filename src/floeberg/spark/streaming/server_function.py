@@ -10,7 +10,8 @@ from floeberg.catalogs.identifiers import Namespace
 from floeberg.catalogs.recipe import CatalogRecipe, recipe_of
 from floeberg.effects.system import system_effects
 from floeberg.errors import UnsupportedFeature
-from floeberg.spark.host.session import AttachedCatalog, AttachedSession, session_of
+from floeberg.spark.host.session import AttachedSession, session_of
+from floeberg.spark.host.session_state import AttachedCatalog
 
 
 @dataclass(frozen=True, slots=True)

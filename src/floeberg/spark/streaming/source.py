@@ -19,7 +19,8 @@ from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.recipe import CatalogRecipe, recipe_of
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.scan.streaming import StreamOffset, StreamOptions, StreamPlanner
-from floeberg.spark.host.session import AttachedSession, Resolved
+from floeberg.spark.host.name_resolution import Resolved
+from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import spark_field
 from floeberg.spark.read.arrow_scan import table_files
 from floeberg.spark.workers.scan import SplitReader

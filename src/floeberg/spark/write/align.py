@@ -1,9 +1,8 @@
-"""Lining a DataFrame up with a table: by name or by position, with casts that store assignment allows, before anything is
-written."""
+"""Aligns a DataFrame with a table: by name or by position, with the casts of store assignment, before anything is written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +37,10 @@ class Alignment:
     """The target columns that an INSERT lists, in the order of its query's columns."""
     fills: bool = False
     """Whether structs may lack fields, which become null; the table's columns may be missing anyway."""
+    carried: Sequence[str] = ()
+    """Columns that are not the table's and come along as they are, after its own."""
+    new_ids: Container[int] = ()
+    """The columns that the write makes, with the types that Spark has for their values."""
 
     def key(self, name: str) -> str:
         return name if self.case_sensitive else name.lower()
@@ -56,6 +59,7 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
     rules = store_rules(frame.sparkSession, by_name=alignment.by_name, fills=alignment.fills)
     # A query may give one name to several columns (`SELECT id, CAST(id AS STRING)`), or one with a dot in it.
     numbered = frame.toDF(*(f"c{position}" for position in range(len(frame.columns))))
+    _refuse_cut(numbered, sources, alignment)
     columns = []
     for field in alignment.schema.fields:
         source = sources.get(field.name)
@@ -63,8 +67,6 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
             _check_may_be_missing(field, alignment)
             continue
         position, given = source
-        if has_nanoseconds(field.type):
-            refuse_cut([given], table=alignment.table)
         target = spark_type(field.type)
         problem = assignment_problem(given.dataType, target, rules, path=field.name)
         if problem is not None:
@@ -79,12 +81,24 @@ def aligned(frame: DataFrame, alignment: Alignment) -> DataFrame:
         else:
             column = F.expr(stored_text(f"c{position}", given.dataType, target, rules))
         columns.append(column.alias(field.name))
+    for name in alignment.carried:
+        columns.append(F.col(f"c{frame.columns.index(name)}").alias(name))
     return numbered.select(*columns)
+
+
+def _refuse_cut(frame: DataFrame, sources: Mapping[str, tuple[int, st.StructField]], alignment: Alignment) -> None:
+    """Raises InvalidInput where a column takes values that Spark has cut: one of nanoseconds, or one that is made for them."""
+    fields = [field for field in alignment.schema.fields if field.name in sources]
+    taking = [field for field in fields if has_nanoseconds(field.type) or field.field_id in alignment.new_ids]
+    if taking:
+        refuse_cut(frame, [sources[field.name][0] for field in taking], table=alignment.table)
 
 
 def _by_name(frame: DataFrame, alignment: Alignment) -> dict[str, tuple[int, st.StructField]]:
     found: dict[str, tuple[int, st.StructField]] = {}
     for position, field in enumerate(frame.schema.fields):
+        if field.name in alignment.carried:
+            continue
         name = alignment.names.get(alignment.key(field.name))
         if name is None:
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""What a DataFrame writer or an INSERT does to a table: check, write files, commit; nothing is left when it fails."""
+"""Writes of DataFrame writers and INSERT: check, write files, commit; a failure leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ WAP_ENABLED: Final = destinations.WAP_ENABLED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """A DataFrame on its way into a table. `stores` are those of the table's pointer by default; the session's settings
-    for write-audit-publish count whether or not `wap_id` is given."""
+    """A DataFrame to be written to a table. `stores` are those of the table's pointer by default; the session's settings for
+    write-audit-publish apply whether or not `wap_id` is given."""
 
     table: LoadedTable
     stores: Stores | None = None
@@ -64,7 +64,7 @@ def overwrite(frame: DataFrame, write: Write, *, where: Expression = TRUE) -> Co
     condition must select whole files, as partitions do."""
 
     def operation(files: list[DataFile], target: Target, view: ReadView | None) -> Operation:
-        # Rows outside the condition are taken, as the reference takes them.
+        # Rows outside the condition are accepted, as in the reference implementation.
         return Overwrite(added=files, row_filter=where, view=view, target=target)
 
     return _run(frame, write, operation)
@@ -127,6 +127,7 @@ def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | Non
             case_sensitive=write.case_sensitive,
             given=write.columns,
             fills=options.merge_schema or options.accepts_any_schema,
+            new_ids={field.field_id for field in schema.fields} - base.state.metadata.current_schema.by_id.keys(),
         ),
     )
     files = write_data_files(rows, table, stores=write.stores, options=options)

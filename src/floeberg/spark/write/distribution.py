@@ -1,7 +1,8 @@
-"""Sending rows to the tasks that write them, so that a partition's rows meet in few files and files are sorted."""
+"""Distributes rows over the tasks that write them, so that a partition's rows end up in few files and files are sorted."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -10,12 +11,13 @@ from pyspark.sql import types as st
 
 from floeberg.arrow.columns.transforms import transform_array
 from floeberg.arrow.columns.types import arrow_type, iceberg_type
+from floeberg.arrow.columns.z_order import z_order_bytes
 from floeberg.spark.host.exact_types import MICROSECOND
 from floeberg.spark.host.types import NS_TYPES, spark_type
 from floeberg.spark.write.options import DistributionMode
 from floeberg.spec.partitions.sort_orders import NullOrder, SortDirection, SortField, SortOrder
 from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
-from floeberg.spec.partitions.transforms import IdentityTransform, Transform, VoidTransform
+from floeberg.spec.partitions.transforms import IDENTITY, IdentityTransform, Transform, VoidTransform
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import IcebergType
 from floeberg.sql.text.lexer import quote_name
@@ -24,6 +26,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 PREFIX: Final = "__floeberg_key_"
+_Z_VALUE: Final = "__floeberg_z_value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZOrder:
+    """Columns whose values make a row's place on a z-order curve, and how much of a text takes part in it."""
+
+    field_ids: tuple[int, ...]
+    variable_length_bytes: int
 
 
 def distributed(
@@ -34,15 +45,20 @@ def distributed(
     order: SortOrder,
     mode: DistributionMode,
     fanout: bool,
+    tasks: int | None = None,
+    z_order: ZOrder | None = None,
 ) -> DataFrame:
-    """The rows of an aligned frame on their way to the writers: shuffled as the mode says, and sorted within each task by
-    partition and by the table's order."""
+    """The rows of an aligned frame, distributed as the mode says (to a given number of tasks, if any), and sorted within each
+    task by partition and by the table's order, or along a z-order curve."""
     present = {field.name for field in frame.schema.fields}
     partition = [_term(frame, schema, f, present) for f in spec.fields if not isinstance(f.transform, VoidTransform)]
     keys = [key for key in partition if key is not None]
     sorts = [term for f in order.fields if (term := _sort_term(frame, schema, f, present)) is not None]
     columns = frame.columns
     staged = frame
+    if z_order is not None:
+        staged = staged.withColumn(_Z_VALUE, _z_value(frame, schema, z_order, present))
+        sorts = [F.col(_Z_VALUE)]
     names = []
     for number, key in enumerate(keys):
         staged = staged.withColumn(f"{PREFIX}{number}", key)
@@ -51,10 +67,30 @@ def distributed(
     if mode is DistributionMode.HASH and names:
         staged = staged.repartition(*by_partition)
     elif mode is DistributionMode.RANGE and (names or sorts):
-        staged = staged.repartitionByRange(*by_partition, *sorts)
+        count = () if tasks is None else (tasks,)
+        staged = staged.repartitionByRange(*count, *by_partition, *sorts)
     if sorts or (names and not fanout):
         staged = staged.sortWithinPartitions(*by_partition, *sorts)
-    return staged.select(*[staged[quote_name(name)] for name in columns]) if names else staged
+    added = names or z_order is not None
+    return staged.select(*[staged[quote_name(name)] for name in columns]) if added else staged
+
+
+def _z_value(frame: DataFrame, schema: Schema, z_order: ZOrder, present: set[str]) -> Column:
+    sources = [_source(frame, schema, field_id, present) for field_id in z_order.field_ids]
+    columns = [_key(frame, column, IDENTITY, kind) for column, kind in sources if column is not None]
+    plain = [
+        column.getField(MICROSECOND)
+        if isinstance(frame.select(column).schema.fields[0].dataType, st.StructType)
+        else column
+        for column in columns
+    ]
+    most = z_order.variable_length_bytes
+
+    def value(*arrays: pa.Array) -> pa.Array:
+        return z_order_bytes(arrays, variable_length_bytes=most)
+
+    value.__annotations__ = {"arrays": pa.Array, "return": pa.Array}
+    return F.arrow_udf(value, st.BinaryType())(*plain)
 
 
 def _term(frame: DataFrame, schema: Schema, field: PartitionField, present: set[str]) -> Column | None:
@@ -86,7 +122,7 @@ def _source(frame: DataFrame, schema: Schema, source_id: int, present: set[str])
     field = schema.field(source_id)
     path = [schema.by_id[step].name for step in schema.path_to(source_id)]
     if path[0] not in present:
-        return None, field.type  # every row has the default: nothing to tell apart
+        return None, field.type  # every row has the default value, so the column does not distinguish them
     column = frame[quote_name(path[0])]
     for part in path[1:]:
         column = column.getField(part)

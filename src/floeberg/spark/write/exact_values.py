@@ -10,12 +10,16 @@ from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.host.exact_types import MICROSECOND, NANOSECOND, exact_type
+from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import CUT_KEY, NS_TYPES, has_nanoseconds
+from floeberg.spark.write.plan_lineage import has_marks, marked_columns
 from floeberg.spec.types import IcebergType, ListType, MapType, NestedField, StructType
 from floeberg.sql.text.lexer import quote_name
 
 Change = Callable[[Any], Any]
+_ALL_FIELDS: Final = str(2**31 - 1)
 _NANOSECONDS: Final = 1000
 """Of a microsecond."""
 
@@ -102,13 +106,41 @@ def refuse_cut_default(field: NestedField, *, table: str) -> None:
         )
 
 
-def refuse_cut(fields: Sequence[st.StructField], *, table: str) -> None:
-    """Raises InvalidInput for values that are taken as they are from columns of nanoseconds, which Spark has cut."""
+def refuse_cut(frame: Any, positions: Sequence[int], *, table: str) -> None:
+    """Raises InvalidInput where columns of a DataFrame have values from columns of nanoseconds, which Spark has cut, unless
+    they are cast to their own type."""
+    fields = [frame.schema.fields[position] for position in positions]
     for field in fields:
         if CUT_KEY in (field.metadata or {}):
-            raise InvalidInput(
-                f"table {table}: values are taken from a column of nanoseconds, {field.metadata[CUT_KEY]}, which Spark cuts "
-                "to microseconds. To store the microseconds, cast the value to its own type, as "
-                f"CAST(… AS {type_text(field.dataType)}); to keep the nanoseconds, copy the rows by Table.append",
-                table=table,
-            )
+            raise _cut(f"a column of nanoseconds, {field.metadata[CUT_KEY]}", field, table=table)
+    asked = [(position, field) for position, field in zip(positions, fields, strict=True) if _has_time(field.dataType)]
+    if not asked:
+        return
+    with held_setting(frame.sparkSession, "spark.sql.debug.maxToStringFields", _ALL_FIELDS):
+        found = spark_sql(frame.sparkSession, "EXPLAIN EXTENDED SELECT * FROM {floeberg_rows}", floeberg_rows=frame)
+        plan = str(found.collect()[0][0])
+    if not has_marks(plan):
+        return
+    marked = marked_columns(plan)
+    for position, field in asked:
+        if marked is None or marked[position]:
+            raise _cut("columns of nanoseconds", field, table=table)
+
+
+def _cut(source: str, field: st.StructField, *, table: str) -> InvalidInput:
+    return InvalidInput(
+        f"table {table}: values are taken from {source}, which Spark cuts to microseconds. To store the microseconds, cast the "
+        f"value to its own type, as CAST(… AS {type_text(field.dataType)}); to keep the nanoseconds, copy the rows by "
+        "Table.append",
+        table=table,
+    )
+
+
+def _has_time(data_type: st.DataType) -> bool:
+    if isinstance(data_type, st.StructType):
+        return any(_has_time(field.dataType) for field in data_type.fields)
+    if isinstance(data_type, st.ArrayType):
+        return _has_time(data_type.elementType)
+    if isinstance(data_type, st.MapType):
+        return _has_time(data_type.keyType) or _has_time(data_type.valueType)
+    return isinstance(data_type, st.TimestampType | st.TimestampNTZType)

@@ -6,8 +6,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
 
 import pyarrow as pa
@@ -126,22 +127,33 @@ def writer_task(
 
 
 def run_writers(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work | None = None) -> list[DataFile]:
-    """Runs a writer, or work around it, over the rows as they are distributed, and describes what was written."""
+    """Runs a writer, or a task around one, over the distributed rows, and describes the written files."""
     results = run_work(rows, table, task, work or task, RESULT_SCHEMA)
     return [decode_data_file(bytes(row.file), task.partition_type) for row in results]
 
 
-def run_work(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Work, schema: str) -> list[Any]:
+class WrittenNames(Protocol):
+    """What the names of the files of a write tell."""
+
+    @property
+    def location(self) -> str: ...
+    @property
+    def properties(self) -> Mapping[str, str]: ...
+    @property
+    def write_id(self) -> UUID: ...
+
+
+def run_work(rows: DataFrame, table: LoadedTable, task: WrittenNames, work: Work, schema: str) -> list[Any]:
     """What work around a writer answers, as rows of a schema. What it wrote is removed when it fails."""
     check_workers(rows.sparkSession)
     try:
         return _collected(rows, work, schema, table)
     except BaseException:
-        _remove_written(task, table)
+        remove_written(task, table)
         raise
 
 
-def _remove_written(task: WriterTask, table: LoadedTable) -> None:
+def remove_written(task: WrittenNames, table: LoadedTable) -> None:
     """Removes what tasks of a failed job wrote: their descriptions are lost with it, but their names carry the write's id. A
     task that is still being stopped may write one more file, which orphan removal finds."""
     folder = DataLocations(task.location, task.properties, task.write_id).folder
@@ -157,13 +169,21 @@ def _remove_written(task: WriterTask, table: LoadedTable) -> None:
 
 def _collected(frame: DataFrame, work: Work, schema: str, table: LoadedTable) -> list[Any]:
     """Runs the job. What a worker found wrong with the rows comes back as the error that it raised there."""
-    try:
+    with worker_error(table.state.identifier):
         return collect_from_workers(frame, work, schema)
+
+
+@contextmanager
+def worker_error(table: str) -> Iterator[None]:
+    """Raises InvalidInput, naming the table, for one that a worker raised."""
+    try:
+        yield
     except PySparkException as error:
         found = _WORKER_ERROR.search(str(error))
         if found is None:
             raise
-        raise InvalidInput(f"table {table.state.identifier}: {found[1].strip()}") from error
+        name = f"table {table}: "
+        raise InvalidInput(name + found[1].strip().removeprefix(name)) from error
 
 
 def _sorted_as(file: DataFile, order: SortOrder) -> DataFile:

@@ -1,4 +1,4 @@
-"""Which data files a condition selects whole, found by letting Spark evaluate it on the rows."""
+"""The data files all of whose rows match a condition, which Spark evaluates on the rows."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def _assignable(source: st.DataType, target: st.DataType) -> bool:
 
 
 def _widens(source: st.DataType, target: st.DataType) -> bool:
-    """STRICT: every value has its like."""
+    """STRICT: every value has an equal one in the target type."""
     if isinstance(target, st.DecimalType):
         whole, scale = int(target.precision) - int(target.scale), int(target.scale)
         if isinstance(source, st.DecimalType):

@@ -1,4 +1,4 @@
-"""Whether a condition was understood in every part: whoever acts on whole files must know that nothing was left out."""
+"""Whether every part of a condition was parsed: actions on whole files must not ignore one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from floeberg.sql.text.lexer import Span
 
 
 def is_whole(cursor: Cursor, span: Span, found: Sequence[Condition]) -> bool:
-    """Whether `found`, which `condition_of_target` gave for the span, says all that the text says. Parts that cannot be
-    read, or that speak of another relation, are left out there, which makes the rest true for more rows."""
+    """Whether `found`, which `condition_of_target` gave for the span, is the whole condition. Parts that cannot be read, or
+    that depend on another relation, are missing there, which makes the rest true for more rows."""
     part = cursor.within(span.start, span.end)
     return sum(_leaves(each) for each in found) == _leaves(parse_condition(part, 0, len(part.tokens) - 1))
 

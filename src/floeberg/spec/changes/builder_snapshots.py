@@ -148,6 +148,8 @@ def finished_snapshot_log(draft: MetadataDraft) -> Documents[SnapshotLogEntry]:
 
 def set_statistics(draft: MetadataDraft, update: SetStatistics) -> None:
     file = update.statistics
+    if file in draft.statistics:
+        return
     others = draft.statistics.kept(lambda document: document["snapshot-id"] != file.snapshot_id)
     draft.statistics = others.appended(file)
     draft.changed = True
@@ -161,6 +163,8 @@ def remove_statistics(draft: MetadataDraft, update: RemoveStatistics) -> None:
 
 def set_partition_statistics(draft: MetadataDraft, update: SetPartitionStatistics) -> None:
     file = update.partition_statistics
+    if file in draft.partition_statistics:
+        return
     others = draft.partition_statistics.kept(lambda document: document["snapshot-id"] != file.snapshot_id)
     draft.partition_statistics = others.appended(file)
     draft.changed = True

@@ -241,14 +241,18 @@ def requirements_for(base: TableMetadata | None, updates: Iterable[u.MetadataUpd
     """What must still hold when the updates, planned on `base`, are applied to what the table is by then.
 
     The seed of this is the specification's conflict rules: adding data needs no more than the branch at the snapshot it
-    was planned on; changes of schemas, specs and orders need these unchanged."""
+    was planned on; changes of schemas, specs and orders need these unchanged, and removals of snapshots every ref."""
     if base is None:
         return (AssertCreate(),)
     found: dict[Requirement, None] = {}
     if base.table_uuid is not None:
         found[AssertTableUuid(base.table_uuid)] = None
-    for update in updates:
+    planned = tuple(updates)
+    on_refs = {update.ref.snapshot_id for update in planned if isinstance(update, u.SetSnapshotRef)}
+    for update in planned:
         found |= dict.fromkeys(_requirements_of(update, base))
+        if isinstance(update, u.AddSnapshot) and not on_refs:
+            found |= dict.fromkeys(_branches_at(update.snapshot.parent_snapshot_id, base))
     return tuple(found)
 
 
@@ -267,12 +271,23 @@ def _requirements_of(update: u.MetadataUpdate, base: TableMetadata) -> tuple[Req
             return (AssertDefaultSpecId(base.default_spec_id),)
         case u.SetDefaultSortOrder():
             return (AssertDefaultSortOrderId(base.default_sort_order_id),)
+        case u.RemoveSnapshots():
+            return tuple(AssertRefSnapshotId(name, ref.snapshot_id) for name, ref in base.refs.items())
         case u.RemovePartitionSpecs():
             return (AssertDefaultSpecId(base.default_spec_id), *_branches_unchanged(base))
         case u.RemoveSchemas():
             return (AssertCurrentSchemaId(base.current_schema_id), *_branches_unchanged(base))
         case _:
             return ()
+
+
+def _branches_at(snapshot_id: int | None, base: TableMetadata) -> tuple[Requirement, ...]:
+    """The branches that a snapshot which goes to no branch yet was validated on: those at its parent."""
+    return tuple(
+        AssertRefSnapshotId(name, ref.snapshot_id)
+        for name, ref in base.refs.items()
+        if ref.is_branch and ref.snapshot_id == snapshot_id
+    )
 
 
 def _branches_unchanged(base: TableMetadata) -> tuple[Requirement, ...]:

@@ -15,7 +15,7 @@ from floeberg.spec.metadata.view_versions import ViewVersion
 from floeberg.spec.partitions.sort_orders import UNSORTED, SortOrder
 from floeberg.spec.partitions.specs import UNPARTITIONED, PartitionSpec
 from floeberg.spec.schemas.schema import Schema
-from floeberg.spec.snapshots.refs import MAIN_BRANCH, SnapshotRef
+from floeberg.spec.snapshots.refs import SnapshotRef
 from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.spec.snapshots.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 
@@ -213,16 +213,6 @@ VIEW_UPDATES: Final[tuple[type[MetadataUpdate], ...]] = (
     AssignUuid, UpgradeFormatVersion, AddSchema, SetLocation, SetProperties, RemoveProperties, AddViewVersion,
     SetCurrentViewVersion,
 )  # fmt: skip
-
-
-def set_branch_snapshot(
-    snapshot: Snapshot, branch: str = MAIN_BRANCH, *, ref: SnapshotRef | None = None
-) -> tuple[MetadataUpdate, ...]:
-    """The updates that add a snapshot and move a branch to it; `ref` is the branch as it is, whose retention stays."""
-    kept = SnapshotRef(snapshot_id=snapshot.snapshot_id) if ref is None else ref.at(snapshot.snapshot_id)
-    if kept.is_tag:
-        raise InvalidInput(f"{branch!r} is a tag; commit to a branch")
-    return AddSnapshot(snapshot), SetSnapshotRef(branch, kept)
 
 
 def property_updates(updates: Mapping[str, str], removals: Iterable[str] = ()) -> tuple[MetadataUpdate, ...]:

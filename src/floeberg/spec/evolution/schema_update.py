@@ -7,7 +7,7 @@ is looked for among the names as changed so far. A name with a dot of its own is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 from floeberg.errors import ColumnNotFound, InvalidInput
@@ -59,7 +59,6 @@ class SchemaUpdate:
         self._draft = SchemaDraft(schema, facts, last_column_id=last)
         self._case_sensitive = case_sensitive
         self._identifier_paths: list[ColumnPath] | None = None
-        self._journal: list[Callable[[SchemaUpdate], object]] = []
 
     @property
     def last_column_id(self) -> int:
@@ -80,67 +79,67 @@ class SchemaUpdate:
         parent, name = _split(path)
         parent_id = self._resolve(parent) if parent else ROOT
         self._draft.add(parent_id, name, data_type, required=required, doc=doc, default=default)
-        return self._note(lambda u: u.add_column(path, data_type, required=required, doc=doc, default=default))
+        return self
 
     def drop_column(self, path: ColumnPath) -> Self:
         self._draft.drop(self._resolve(path))
-        return self._note(lambda update: update.drop_column(path))
+        return self
 
     def rename_column(self, path: ColumnPath, new_name: str) -> Self:
         """Renames the last part of the path; `new_name` is the new last part, a dot in it is literal."""
         self._draft.rename(self._resolve(path), new_name)
-        return self._note(lambda update: update.rename_column(path, new_name))
+        return self
 
     def move_first(self, path: ColumnPath) -> Self:
         self._draft.move(self._resolve(path), "first")
-        return self._note(lambda update: update.move_first(path))
+        return self
 
     def move_before(self, path: ColumnPath, other: ColumnPath) -> Self:
         self._draft.move(self._resolve(path), "before", self._resolve(other))
-        return self._note(lambda update: update.move_before(path, other))
+        return self
 
     def move_after(self, path: ColumnPath, other: ColumnPath) -> Self:
         self._draft.move(self._resolve(path), "after", self._resolve(other))
-        return self._note(lambda update: update.move_after(path, other))
+        return self
 
     def update_type(self, path: ColumnPath, data_type: IcebergType) -> Self:
         """Widens a type by a promotion that the table's format version allows."""
         self._draft.set_type(self._resolve(path), data_type)
-        return self._note(lambda update: update.update_type(path, data_type))
+        return self
 
     def update_doc(self, path: ColumnPath, doc: str | None) -> Self:
         self._draft.set_doc(self._resolve(path), doc)
-        return self._note(lambda update: update.update_doc(path, doc))
+        return self
 
     def make_optional(self, path: ColumnPath) -> Self:
         self._draft.set_required(self._resolve(path), False)
-        return self._note(lambda update: update.make_optional(path))
+        return self
 
     def make_required(self, path: ColumnPath) -> Self:
         """Refused unless incompatible changes are allowed or the column is added here with a default."""
         self._draft.set_required(self._resolve(path), True)
-        return self._note(lambda update: update.make_required(path))
+        return self
 
     def update_default(self, path: ColumnPath, value: object) -> Self:
         """Sets the default of rows written from now on (`write-default`)."""
         self._draft.set_write_default(self._resolve(path), value)
-        return self._note(lambda update: update.update_default(path, value))
+        return self
 
     def drop_default(self, path: ColumnPath) -> Self:
         """Removes the default of rows written from now on."""
         self._draft.set_write_default(self._resolve(path), UNSET)
-        return self._note(lambda update: update.drop_default(path))
+        return self
 
     def set_identifier_fields(self, paths: Iterable[ColumnPath]) -> Self:
         """Makes exactly these the identifier fields; they are named as the finished schema names them."""
         chosen = list(paths)
         self._identifier_paths = chosen
-        return self._note(lambda update: update.set_identifier_fields(chosen))
+        return self
 
     def union_by_name(self, other: Schema) -> Self:
         """Adds and widens until the schema holds every column of `other`."""
         union_by_name(self._draft, other, case_sensitive=self._case_sensitive)
-        return self._note(lambda update: update.union_by_name(other))
+        return self
 
     def apply(self) -> Schema:
         """The new schema, with the id after the old one's (the metadata builder gives the final id); the old schema
@@ -155,33 +154,6 @@ class SchemaUpdate:
         if not self._case_sensitive:
             self._check_names_without_case(result)
         return base if result.same_columns(base) else result
-
-    def rebase(
-        self,
-        schema: Schema,
-        *,
-        format_version: int,
-        last_column_id: int,
-        partition_sources: Iterable[PartitionSource] = (),
-        sort_source_ids: Iterable[int] = (),
-    ) -> SchemaUpdate:
-        """The same changes asked of another state of the table; raises when they are no longer allowed there."""
-        again = SchemaUpdate(
-            schema,
-            format_version=format_version,
-            last_column_id=last_column_id,
-            partition_sources=partition_sources,
-            sort_source_ids=sort_source_ids,
-            case_sensitive=self._case_sensitive,
-            allow_incompatible_changes=self._draft.facts.allow_incompatible_changes,
-        )
-        for change in self._journal:
-            change(again)
-        return again
-
-    def _note(self, change: Callable[[SchemaUpdate], object]) -> Self:
-        self._journal.append(change)
-        return self
 
     def _resolve(self, path: ColumnPath) -> int:
         """The id that a path names: in the schema before the update, else in the schema as changed so far."""

@@ -22,7 +22,6 @@ from floeberg.spec.partitions.specs import (
 from floeberg.spec.partitions.terms import PartitionTerm, check_source, parse_partition_term, resolve_source
 from floeberg.spec.partitions.transforms import Transform
 from floeberg.spec.schemas.schema import Schema
-from floeberg.spec.values.single_value import sort_key
 
 UNSORTED_ORDER_ID: Final = 0
 
@@ -118,42 +117,11 @@ class SortOrder:
     def with_id(self, order_id: int) -> SortOrder:
         return SortOrder(order_id, self.fields)
 
-    def row_key(self, schema: Schema, values: Mapping[int, object]) -> tuple[tuple[int, object], ...]:
-        """A key that orders rows, given by their values by source column id, by this order."""
-        return tuple(_term_key(field, schema, values) for field in self.fields)
-
     def __str__(self) -> str:
         return "[" + "".join(f"\n  {field}" for field in self.fields) + ("\n]" if self.fields else "]")
 
 
 UNSORTED: Final = SortOrder(UNSORTED_ORDER_ID)
-
-
-class _Descending:
-    """Turns the order of a key around."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: object) -> None:
-        self.key = key
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Descending) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __lt__(self, other: _Descending) -> bool:
-        return bool(other.key < self.key)  # type: ignore[operator]  # keys of one type, from sort_key
-
-
-def _term_key(field: SortField, schema: Schema, values: Mapping[int, object]) -> tuple[int, object]:
-    source_type = schema.field(field.source_id).type
-    value = field.transform.apply(source_type, values.get(field.source_id))
-    if value is None:
-        return (0 if field.null_order is NullOrder.NULLS_FIRST else 2, 0)
-    key = sort_key(field.transform.result_type(source_type), value)
-    return (1, _Descending(key) if field.direction is SortDirection.DESC else key)
 
 
 @dataclass(frozen=True, slots=True)

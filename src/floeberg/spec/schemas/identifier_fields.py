@@ -38,10 +38,5 @@ def check_identifier_fields(schema: Schema) -> None:
             )
 
 
-def identifier_field_names(schema: Schema) -> frozenset[str]:
-    """Full names of the identifier fields."""
-    return frozenset(schema.names[field_id] for field_id in schema.identifier_field_ids)
-
-
 def _kind(data_type: object) -> str:
     return type(data_type).__name__.removesuffix("Type").lower()

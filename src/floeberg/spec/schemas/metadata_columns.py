@@ -82,11 +82,3 @@ def with_row_lineage(schema: Schema) -> Schema:
     """The schema of a data file that stores row lineage: the table's columns, then those of lineage."""
     added = tuple(column for column in LINEAGE_COLUMNS if column.field_id not in schema.by_id)
     return Schema(*schema.fields, *added, schema_id=schema.schema_id, identifier_field_ids=schema.identifier_field_ids)
-
-
-def position_delete_schema(row_type: StructType | None = None) -> Schema:
-    """The schema of a position delete file; `row_type` only to read the deprecated `row` column."""
-    if row_type is None:
-        return Schema(DELETE_FILE_PATH, DELETE_FILE_POS)
-    row = NestedField(DELETE_FILE_ROW_ID, DELETE_FILE_ROW_NAME, row_type, required=True, doc="Deleted row values")
-    return Schema(DELETE_FILE_PATH, DELETE_FILE_POS, row)

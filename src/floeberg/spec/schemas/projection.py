@@ -80,23 +80,6 @@ def assign_fresh_ids(schema: Schema, *, base: Schema | None = None, last_column_
     return map_ids(schema, id_for)
 
 
-def reassign_ids(schema: Schema, base: Schema, *, case_sensitive: bool = True) -> Schema:
-    """The schema with the ids that `base` gives to the same full names. Raises InvalidInput for a name not there."""
-
-    def id_for(old_id: int) -> int:
-        found = base.find(schema.names[old_id], case_sensitive=case_sensitive)
-        if found is None:
-            raise InvalidInput(f"column {schema.names[old_id]!r} is not in the base schema, so it has no id there")
-        return found.field_id
-
-    return map_ids(schema, id_for)
-
-
-def refresh_ids(schema: Schema, base: Schema, *, last_column_id: int) -> Schema:
-    """As `reassign_ids`, but what `base` does not have gets ids above every id that the table ever used."""
-    return assign_fresh_ids(schema, base=base, last_column_id=last_column_id)
-
-
 def map_ids(schema: Schema, id_for: IdFor) -> Schema:
     """The schema with other ids, identifier fields following theirs; duplicate old ids are refused."""
     _check_depth(schema.as_struct)

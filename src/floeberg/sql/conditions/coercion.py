@@ -55,7 +55,7 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class CoercionSettings:
     """The settings that coercion depends on. `binary_strings` is false when the default collation is another one than
     UTF8_BINARY, `timestamp_ntz` when `spark.sql.timestampType` is TIMESTAMP_NTZ."""
 
@@ -77,17 +77,19 @@ class Between:
 Coerced = Literal | Between | None
 
 
-def coerce(data_type: IcebergType, literal: SparkLiteral, *, session: Session, listed: bool = False) -> Coerced:
+def coerce(
+    data_type: IcebergType, literal: SparkLiteral, *, settings: CoercionSettings, listed: bool = False
+) -> Coerced:
     """The value of the column's type to compare with, or None when it is not certain. `listed` literals stand in an IN,
     for which Spark has other rules."""
     rule = _RULES.get(type(data_type))
-    return None if rule is None else rule(data_type, literal, session, listed)
+    return None if rule is None else rule(data_type, literal, settings, listed)
 
 
-Rule = Callable[[IcebergType, SparkLiteral, Session, bool], Coerced]
+Rule = Callable[[IcebergType, SparkLiteral, CoercionSettings, bool], Coerced]
 
 
-def _whole(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
+def _whole(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
     """An int or long column."""
     value = literal.value
     width = 10 if isinstance(data_type, IntegerType) else 20
@@ -133,7 +135,7 @@ def _as_float(value: float) -> float:
         return float("nan")
 
 
-def _float(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
+def _float(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
     """A float column: compared as float or as double, so only what both hold is certain."""
     value = literal.value
     if literal.type in _INTEGRAL:
@@ -147,7 +149,7 @@ def _float(data_type: IcebergType, literal: SparkLiteral, session: Session, list
     return None
 
 
-def _double(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
+def _double(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
     value = literal.value
     if literal.type in _INTEGRAL or literal.type == "decimal":
         return float(value) if isinstance(value, (int, Decimal)) else None
@@ -156,7 +158,7 @@ def _double(data_type: IcebergType, literal: SparkLiteral, session: Session, lis
     return None
 
 
-def _decimal(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
+def _decimal(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
     if not isinstance(data_type, DecimalType):
         return None
     value = literal.value
@@ -184,23 +186,23 @@ def decimals_fit(data_type: IcebergType, literals: Sequence[SparkLiteral]) -> bo
     return digits + scale <= MAX_DECIMAL_PRECISION
 
 
-def _string(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
-    if literal.type == "string" and isinstance(literal.value, str) and session.binary_strings:
+def _string(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
+    if literal.type == "string" and isinstance(literal.value, str) and settings.binary_strings:
         return literal.value
     return None
 
 
-def _uuid(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
+def _uuid(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
     """Spark sees a uuid as its text in lower case."""
-    text = _string(data_type, literal, session, listed)
+    text = _string(data_type, literal, settings, listed)
     return uuid.UUID(text) if isinstance(text, str) and _UUID.fullmatch(text) else None
 
 
-def _boolean(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
+def _boolean(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
     return literal.value if isinstance(literal.value, bool) else None
 
 
-def _bytes(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
+def _bytes(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
     if not isinstance(literal.value, bytes):
         return None
     if isinstance(data_type, FixedType) and len(literal.value) != data_type.length:
@@ -208,7 +210,7 @@ def _bytes(data_type: IcebergType, literal: SparkLiteral, session: Session, list
     return literal.value
 
 
-def _date(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
+def _date(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
     """A date column, against a date or a text that is one."""
     if literal.type not in ("date", "string") or not isinstance(literal.value, str):
         return None
@@ -221,23 +223,23 @@ def _date(data_type: IcebergType, literal: SparkLiteral, session: Session, liste
     return Temporal(DATE, (day - dt.date(1970, 1, 1)).days)
 
 
-def _timestamp(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
+def _timestamp(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
     """A timestamp without zone: against an instant, both meet in the session's zone."""
-    parsed = _parse_timestamp(literal, session, listed)
-    if parsed is None or (literal.type == "string" and (not session.ansi or parsed.instant)):
+    parsed = _parse_timestamp(literal, settings, listed)
+    if parsed is None or (literal.type == "string" and (not settings.ansi or parsed.instant)):
         return None
-    if not parsed.instant and _is_local(literal, session):
+    if not parsed.instant and _is_local(literal, settings):
         return Temporal(TIMESTAMP, parsed.micros)
-    return _shifted(parsed, session, to_local=True)
+    return _shifted(parsed, settings, to_local=True)
 
 
-def _timestamptz(data_type: IcebergType, literal: SparkLiteral, session: Session, listed: bool) -> Coerced:
-    parsed = _parse_timestamp(literal, session, listed)
+def _timestamptz(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> Coerced:
+    parsed = _parse_timestamp(literal, settings, listed)
     if parsed is None:
         return None
     if parsed.instant:
         return Temporal(TIMESTAMPTZ, parsed.micros)
-    return _shifted(parsed, session, to_local=False)
+    return _shifted(parsed, settings, to_local=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,16 +250,16 @@ class _Parsed:
     instant: bool
 
 
-def _parse_timestamp(literal: SparkLiteral, session: Session, listed: bool) -> _Parsed | None:
+def _parse_timestamp(literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> _Parsed | None:
     if literal.type not in ("date", "timestamp", "timestamp_ntz", "timestamp_ltz", "string"):
         return None
-    if literal.type == "string" and listed and not session.ansi:
+    if literal.type == "string" and listed and not settings.ansi:
         return None  # an IN without ANSI compares texts
     match = _TIMESTAMP.fullmatch(literal.value) if isinstance(literal.value, str) else None
     if match is None or (literal.type == "date" and match[2]):
         return None
     day, time, fraction, zone = match.groups()
-    if zone and (literal.type == "timestamp_ntz" or (literal.type == "timestamp" and session.timestamp_ntz)):
+    if zone and (literal.type == "timestamp_ntz" or (literal.type == "timestamp" and settings.timestamp_ntz)):
         return None
     try:
         moment = dt.datetime.fromisoformat(f"{day}T{time or '00:00:00'}").replace(tzinfo=dt.UTC)
@@ -275,21 +277,21 @@ def _offset_us(sign: str, hours: str, minutes: str) -> int:
     return -micros if sign == "-" else micros
 
 
-def _is_local(literal: SparkLiteral, session: Session) -> bool:
+def _is_local(literal: SparkLiteral, settings: CoercionSettings) -> bool:
     """Whether a literal without zone is a local time for Spark, too."""
     if literal.type == "timestamp":
-        return session.timestamp_ntz
+        return settings.timestamp_ntz
     return literal.type in ("timestamp_ntz", "string", "date")
 
 
-def _shifted(parsed: _Parsed, session: Session, *, to_local: bool) -> Coerced:
+def _shifted(parsed: _Parsed, settings: CoercionSettings, *, to_local: bool) -> Coerced:
     """From the instant to the session's local time or back; a range where the zone has a history.
 
     A literal that is a local time, for a column without zone, goes to an instant and back: it stays, but for the range.
     """
     data_type = TIMESTAMP if to_local else TIMESTAMPTZ
-    fixed = fixed_offset_us(session.time_zone)
-    offset = fixed if fixed is not None else _named_offset_us(session.time_zone, parsed.micros)
+    fixed = fixed_offset_us(settings.time_zone)
+    offset = fixed if fixed is not None else _named_offset_us(settings.time_zone, parsed.micros)
     if offset is None:
         return None
     if parsed.instant == to_local:

@@ -1,8 +1,8 @@
 """Expressions from SQL text, as in `price > 3 AND day(ts) = DATE '2024-01-01'`: the grammar is in
 docs/reference/expressions.md.
 
-The text is cut into text as Spark cuts it; the conditions are parsed here, because literals must stay exact and every
-refusal must say where and what instead.
+The lexer cuts the text as Spark's does; conditions are parsed here, because literals must stay exact and every error must
+give the position and a way out.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from floeberg.expr.bind import bind
 from floeberg.expr.nodes import FALSE, Expression, Op, Predicate, Reference, and_, or_
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import BinaryType, BooleanType, FixedType, NestedField, StringType, StructType, UuidType
-from floeberg.sql.conditions.coercion import Between, Coerced, Session, coerce, decimals_fit
+from floeberg.sql.conditions.coercion import Between, Coerced, CoercionSettings, coerce, decimals_fit
 from floeberg.sql.conditions.predicates import (
     AllOf,
     AnyOf,
@@ -40,8 +40,8 @@ def to_expression(
     binary_strings: bool = True,
 ) -> Expression:
     """An expression that is true for every row for which all conditions are; TRUE when nothing is certain."""
-    session = Session(ansi, session_time_zone, case_sensitive, timestamp_ntz, binary_strings)
-    converter = _Converter(schema, session)
+    settings = CoercionSettings(ansi, session_time_zone, case_sensitive, timestamp_ntz, binary_strings)
+    converter = _Converter(schema, settings)
     return and_(*(found for condition in conditions if (found := converter.convert(condition)) is not None))
 
 
@@ -57,9 +57,10 @@ def to_exact_expression(
 ) -> Expression | None:
     """An expression that is true for exactly the rows for which all conditions are, or None.
 
-    For whoever acts on files as a whole, such as a DELETE by metadata alone."""
-    session = Session(ansi, session_time_zone, case_sensitive, timestamp_ntz, binary_strings)
-    converter = _Converter(schema, session, exact=True)
+    For actions on whole files, such as a metadata-only DELETE.
+    """
+    settings = CoercionSettings(ansi, session_time_zone, case_sensitive, timestamp_ntz, binary_strings)
+    converter = _Converter(schema, settings, exact=True)
     parts = [converter.convert(condition) for condition in conditions]
     whole = [part for part in parts if part is not None]
     return and_(*whole) if len(whole) == len(parts) else None
@@ -68,9 +69,9 @@ def to_exact_expression(
 class _Converter:
     """With `exact`, a condition that is not certain in every part gives None; else it is weakened."""
 
-    def __init__(self, schema: Schema, session: Session, *, exact: bool = False) -> None:
+    def __init__(self, schema: Schema, settings: CoercionSettings, *, exact: bool = False) -> None:
         self.schema = schema
-        self.session = session
+        self.settings = settings
         self.exact = exact
 
     def convert(self, condition: Condition) -> Expression | None:
@@ -107,7 +108,7 @@ class _Converter:
             case Truth(negated=negated) if isinstance(field.type, BooleanType):
                 return Predicate(Op.EQ, reference, (not negated,))
             case Prefix(prefix=prefix, negated=negated) if isinstance(field.type, StringType):
-                if not self.session.binary_strings:
+                if not self.settings.binary_strings:
                     return None
                 return Predicate(Op.NOT_STARTS_WITH if negated else Op.STARTS_WITH, reference, (prefix,))
             case Compare():
@@ -177,7 +178,7 @@ class _Converter:
         return Predicate(Op.NOT_IN, reference, plain) if plain and len(plain) == len(values) else None
 
     def _coerced(self, field: NestedField, literal: SparkLiteral, *, listed: bool = False) -> Coerced:
-        return coerce(field.type, literal, session=self.session, listed=listed)
+        return coerce(field.type, literal, settings=self.settings, listed=listed)
 
     def _field(self, column: Column) -> NestedField | None:
         """The field that a path leads to through structs; None when there is none, or more than one."""
@@ -194,4 +195,4 @@ class _Converter:
         return found
 
     def _same(self, name: str, part: str) -> bool:
-        return name == part if self.session.case_sensitive else name.lower() == part.lower()
+        return name == part if self.settings.case_sensitive else name.lower() == part.lower()

@@ -94,6 +94,20 @@ class ExpressionScan:
         found.last = cursor.index
         return found
 
+    def query_or_none(self) -> Query | None:
+        """The query in the parentheses here; None, and nothing read, if only an inner one holds a query: `((SELECT 1) + 2)`."""
+        cursor = self.cursor
+        opening = cursor.index
+        try:
+            return self.query_in_parentheses()
+        except UnresolvedIdentifier:
+            raise
+        except InvalidInput:
+            if cursor.tokens[opening + 1].upper != "(":
+                raise
+            cursor.index = opening
+            return None
+
     def parenthesis(self, owner: Expression) -> None:
         """Past a parenthesis, whatever it holds, with the queries in it noted."""
         cursor = self.cursor
@@ -102,15 +116,9 @@ class ExpressionScan:
             if not cursor.at("(") or not starts_query(cursor, cursor.index):
                 cursor.advance()
                 continue
-            opening = cursor.index
-            try:
-                query = self.query_in_parentheses()
-            except UnresolvedIdentifier:
-                raise
-            except InvalidInput:
-                if cursor.tokens[opening + 1].upper != "(":
-                    raise
-                cursor.index = opening + 1  # `((SELECT 1) + 2)`: only the inner one is a query
+            query = self.query_or_none()
+            if query is None:
+                cursor.advance()
                 continue
             owner.subqueries.append(query)
         cursor.index = max(cursor.index, closing + 1)

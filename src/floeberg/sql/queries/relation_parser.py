@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from floeberg.errors import InvalidInput
 from floeberg.sql.queries.expression_scan import ExpressionScan
 from floeberg.sql.queries.query_nodes import (
     Alias,
@@ -18,7 +17,6 @@ from floeberg.sql.queries.query_nodes import (
     TableRelation,
     TimeTravel,
 )
-from floeberg.sql.text.cursor import UnresolvedIdentifier
 from floeberg.sql.text.lexer import Kind, string_value, words
 from floeberg.sql.text.query_starts import starts_query
 
@@ -159,17 +157,9 @@ class RelationParser(ExpressionScan):
 
     def _parenthesised(self, *, lateral: bool) -> Relation:
         cursor = self.cursor
-        opening = cursor.index
-        if starts_query(cursor, opening):
-            try:
-                query = self.query_in_parentheses()
-            except UnresolvedIdentifier:
-                raise
-            except InvalidInput:
-                if cursor.tokens[opening + 1].upper != "(":
-                    raise
-                cursor.index = opening  # `((SELECT …) a JOIN b)`
-            else:
+        if starts_query(cursor, cursor.index):
+            query = self.query_or_none()
+            if query is not None:  # else `((SELECT …) a JOIN b)`
                 sampled = self._sample()
                 return QueryRelation(query, self.alias(), sampled, lateral)
         cursor.deeper()

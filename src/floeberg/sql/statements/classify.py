@@ -1,7 +1,7 @@
-"""Decides what a statement is: one that we execute, a query over our tables, or Spark's own business.
+"""Decides what a statement is: one that we execute, a query over our tables, or Spark's own.
 
-Most statements of a session are not ours. They are told apart by a look at the text for a catalog's name, and at the
-first word; only what may be ours is read.
+Most statements of a session are not ours. A search for the name of a catalog and the first word tell them apart; only
+statements that may be ours are parsed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the grammars share: whose a name is, and the clauses that several statements have."""
+"""What the grammars share: which names are ours, and the clauses that several statements have."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ class Grammar:
         return self.span_until(first)
 
     def type_span(self) -> Span:
-        """The text of a type; `spec.spark_ddl` says what it means."""
+        """The text of a type; `sql.ddl.types` parses it."""
         cursor = self.cursor
         first = cursor.index
         word = cursor.name("a type").upper()

@@ -1,4 +1,4 @@
-"""Statements as data: what the grammars of this package read and the rest of `spark/` executes.
+"""Statements as data: the grammars of this package read them, `spark/` executes them.
 
 Conditions, values and queries are spans of the user's text, because Spark evaluates them as they were written.
 """
@@ -59,8 +59,7 @@ class ColumnPosition:
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition:
-    """A column of CREATE or ADD COLUMNS. `path` has several parts for a nested field; the type is text for
-    `spec.spark_ddl`."""
+    """A column of CREATE or ADD COLUMNS. `path` has several parts for a nested field; the type is text for `sql.ddl.types`."""
 
     path: tuple[str, ...]
     type_text: str

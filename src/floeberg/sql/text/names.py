@@ -36,6 +36,11 @@ def display_name(parts: tuple[str, ...]) -> str:
     return ".".join(quote_name(part) if needs_quotes(part) else part for part in parts)
 
 
+def quoted(parts: tuple[str, ...]) -> str:
+    """A name for Spark's parser, every part in backticks."""
+    return ".".join(quote_name(part) for part in parts)
+
+
 @dataclass(frozen=True, slots=True)
 class TableIdentifier:
     """A name in one of our catalogs: the namespace's parts and then the table's name."""

@@ -1,8 +1,8 @@
-"""Equality deletes on the compiled scan: one join for each set of equality ids.
+"""Equality deletes on the native scan: one join for each set of equality field ids.
 
 https://iceberg.apache.org/spec/#equality-delete-files. The delete rows are reduced to keys and scope with the highest
-sequence number; a row is gone when its file is older. Scope is the partition of the delete file, or everything when its
-spec is unpartitioned.
+sequence number; a row is deleted if its file has a lower one. The scope is the partition of the delete file, or the whole
+table if its spec is unpartitioned.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql import types as st
 from floeberg.scan.tasks import DeleteFile, FileScanTask
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.deletes.keys import SCOPE, SEQUENCE_NUMBER, DeleteKeys
-from floeberg.spark.read.parquet.columns import OWN_PREFIX, CompiledColumn
+from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn
 from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.workers.scan import TableFiles
 from floeberg.spec.partitions.specs import PartitionSpec
@@ -84,7 +84,7 @@ class EqualityPlan:
         return {field.field_id: field for join in self.joins for field in join.keys}
 
     def facts(self, tasks: Sequence[FileScanTask]) -> dict[str, pa.Array]:
-        """What must be known of the tasks' files."""
+        """The facts about the tasks' files that the joins need."""
         facts = {}
         if any(join.by_scope for join in self.joins):
             facts[FILE_SCOPE] = pa.array(self.scopes, pa.int64())
@@ -94,8 +94,8 @@ class EqualityPlan:
 
 
 def can_join(task: FileScanTask, schema: Schema) -> bool:
-    """Whether the keys of a task's equality deletes are top-level columns of the schema, of types that Spark compares as
-    the format does. Keys that were dropped, nested or of floats are for the Arrow engine."""
+    """Whether the equality fields of a task's deletes are top-level columns of the schema, of types that Spark compares as
+    the format does. The Arrow engine handles dropped, nested and floating-point fields."""
     tops = {field.field_id: field for field in schema.fields}
     ids = {field_id for delete in task.equality_deletes for field_id in delete.file.equality_ids or ()}
     return all(field_id in tops and isinstance(tops[field_id].type, _KEY_TYPES) for field_id in ids)
@@ -134,7 +134,7 @@ def plan_equality(tasks: Sequence[FileScanTask], schema: Schema, specs: Mapping[
 
 
 def without_deleted(
-    spark: Any, frame: Any, join: EqualityJoin, files: TableFiles, columns: Mapping[int, CompiledColumn]
+    spark: Any, frame: Any, join: EqualityJoin, files: TableFiles, columns: Mapping[int, NativeColumn]
 ) -> Any:
     """The frame, which has the key columns and the facts, without the rows that a join finds deleted."""
     names = [f"{OWN_PREFIX}delete_{field.field_id}" for field in join.keys]
@@ -144,7 +144,7 @@ def without_deleted(
     if join.by_sequence_number:
         deleted = deleted.groupBy(*grouped).agg(F.max(SEQUENCE_NUMBER).alias(SEQUENCE_NUMBER))
     else:
-        # A key that comes twice deletes no more than once; it is only worth a shuffle where many are sent around.
+        # Duplicate keys do no harm; removing them is worth a shuffle only if the keys are many.
         deleted = deleted.select(*grouped) if is_small else deleted.select(*grouped).distinct()
     condition = F.lit(True)
     for field, name in zip(join.keys, names, strict=True):

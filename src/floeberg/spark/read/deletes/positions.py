@@ -1,4 +1,4 @@
-"""Position deletes and deletion vectors on the compiled scan: bitmaps of 64-bit words, into which each row looks.
+"""Position deletes and deletion vectors on the native scan: bitmaps of 64-bit words, in which each row looks up its position.
 
 https://iceberg.apache.org/spec/#position-delete-files, https://iceberg.apache.org/spec/#deletion-vectors
 """
@@ -29,9 +29,9 @@ Words: TypeAlias = npt.NDArray[np.int64]
 PLACE: Final = f"{OWN_PREFIX}place"
 _WORDS: Final = f"{OWN_PREFIX}words"
 MAX_STORED_BYTES: Final = 32 << 20
-"""Delete files of more bytes than this in all are not read here, but where the data files are."""
+"""Delete files with more bytes than this in total are not read on the driver, but in the workers."""
 MAX_WORDS_BYTES: Final = 64 << 20
-"""Bitmaps of more bytes than this in all are not sent to the executors."""
+"""Bitmaps with more bytes than this in total are not sent to the executors."""
 _SMALL_BYTES: Final = 4 << 20
 _KEPT: Final = "_floeberg_deleted_positions"
 _MAX_KEPT: Final = 8
@@ -42,7 +42,7 @@ _HALF: Final = 32
 
 
 def stored_bytes(tasks: Sequence[FileScanTask]) -> int:
-    """What the position deletes of tasks occupy, each counted once."""
+    """The stored bytes of the position deletes of tasks, each counted once."""
     sizes = {
         delete.file.identity: delete.file.content_size_in_bytes or delete.file.file_size_in_bytes
         for task in tasks
@@ -53,19 +53,19 @@ def stored_bytes(tasks: Sequence[FileScanTask]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """How the words of files lie in one array: a number for each file, and by it the place of a row's word."""
+    """How the words of files are laid out in one array: a number for each file, and from it the index of a row's word."""
 
     values: Words
     places: list[int]
     index: str
     past_the_end: str
-    """Asked of the few rows whose bit is set: behind a file's own words lie those of the next."""
+    """A check for the few rows whose bit is set: after a file's own words come those of the next file."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedPositions:
-    """The deleted positions of some files, whose words are one array that every row sees: to join each file's own to its
-    rows would cost an object for each row."""
+    """The deleted positions of some files as one array that every row sees: joining each file's own bitmap to its rows would
+    cost an object per row."""
 
     words: Any
     places: pa.Array
@@ -81,8 +81,8 @@ class DeletedPositions:
 
 
 def deleted_positions(spark: Any, tasks: Sequence[FileScanTask], files: TableFiles) -> DeletedPositions | None:
-    """The deleted positions of each task's file; None when they are too many to be sent around. Those of the last few
-    queries are kept with the session: delete files never change."""
+    """The deleted positions of each task's file; None when they are too large to be sent to the executors. Those of the last
+    few queries are kept with the session: delete files never change."""
     key = (tuple((task.data_file.file_path, tuple(_known_as(d.file) for d in task.deletes)) for task in tasks),
            files.ignore_scheme)  # fmt: skip
     kept: OrderedDict[Any, DeletedPositions] = vars(spark).setdefault(_KEPT, OrderedDict())
@@ -107,7 +107,7 @@ def _known_as(file: DataFile) -> tuple[object, ...]:
 
 
 def _load_words(tasks: Sequence[FileScanTask], files: TableFiles) -> list[Words] | None:
-    """The words of the deleted positions of each task's file; None when they are too many to be sent around."""
+    """The words of the deleted positions of each task's file; None when they are too large to be sent to the executors."""
     if stored_bytes(tasks) > MAX_STORED_BYTES:
         return None
     loader = DeleteLoader(
@@ -144,8 +144,8 @@ def words_column(words: Sequence[Words]) -> pa.Array:
 
 
 def _padded(words: Sequence[Words]) -> _Layout | None:
-    """As many words for each file: a row needs to know nothing of its file but where they begin. None where that would
-    take much more than the words themselves."""
+    """The same number of words for each file: a row only needs the index of the first one. None if that would take much more
+    space than the words themselves."""
     width = max(len(own) for own in words)
     padded_bytes = width * len(words) * 8
     if padded_bytes > max(_SMALL_BYTES, 2 * sum(own.nbytes for own in words)) or padded_bytes > MAX_WORDS_BYTES:
@@ -158,7 +158,7 @@ def _padded(words: Sequence[Words]) -> _Layout | None:
 
 
 def _packed(words: Sequence[Words]) -> _Layout:
-    """The words of each file behind those of the last; in one number where they begin and how many they are."""
+    """The words of all files one after the other; one number holds the index of a file's first word and their count."""
     counts = [len(own) for own in words]
     places = [(begin << _HALF) | count for begin, count in zip(accumulate(counts, initial=0), counts, strict=False)]
     index, past_the_end = f"shiftright({PLACE}, {_HALF}) + {_WORD}", f"{_WORD} >= ({PLACE} & {(1 << _HALF) - 1}L)"

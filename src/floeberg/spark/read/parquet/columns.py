@@ -1,4 +1,4 @@
-"""Columns of a table as Spark's Parquet reader is asked for them: a field of the read schema, and what is made of it."""
+"""Columns of a table as requested of Spark's Parquet reader: a field of the read schema, and the expression over it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pyspark.sql import types as st
 
 from floeberg.spark.host.exact_types import MICROSECOND, NANOSECOND
 from floeberg.spark.host.types import FIELD_ID_KEY, NS_TYPES, spark_type
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.types import (
     UNSET,
     BinaryType,
@@ -39,8 +40,8 @@ from floeberg.spec.types import (
 from floeberg.sql.ddl.default_values import literal_text
 from floeberg.sql.text.lexer import quote_name
 
-OWN_PREFIX: Final = "__floeberg_"
-"""What the names of columns begin with that exist only inside a scan."""
+OWN_PREFIX: Final = ENGINE_PREFIX
+"""The prefix of columns that exist only inside a scan."""
 EXISTS_DEFAULT: Final = "EXISTS_DEFAULT"
 
 _SAME: Final = (
@@ -60,8 +61,8 @@ _MADE: Final = frozenset({UuidType, TimestampNsType, TimestamptzNsType})
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledColumn:
-    """A column of the frame: `read` is what Parquet is asked for (None for a column that no file holds)."""
+class NativeColumn:
+    """A column of the frame: `read` is the field requested of Parquet (None for a column that no file holds)."""
 
     field: NestedField
     read: st.StructField | None
@@ -101,11 +102,11 @@ def own_column(name: str) -> Any:
     return F.col(quote_name(name))
 
 
-def compiled_column(field: NestedField, *, own_name: bool, changed: frozenset[int]) -> CompiledColumn | None:
-    """How Parquet is asked for a top-level column, under its own name or a unique one; None where only the Arrow engine
-    can read it. `changed` are the fields that had another type once, or may have had."""
+def native_column(field: NestedField, *, own_name: bool, changed: frozenset[int]) -> NativeColumn | None:
+    """How a top-level column is requested of Parquet, under its own name or a unique one; None where only the Arrow engine
+    can read it. `changed` are the fields whose type was, or may have been, promoted."""
     if isinstance(field.type, UnknownType):
-        return CompiledColumn(field, None)
+        return NativeColumn(field, None)
     kind = _read_type(field, changed)
     if kind is None:
         return None
@@ -116,7 +117,7 @@ def compiled_column(field: NestedField, *, own_name: bool, changed: frozenset[in
             return None
         metadata[EXISTS_DEFAULT] = text
     name = field.name if own_name else f"{OWN_PREFIX}{field.field_id}"
-    return CompiledColumn(field, st.StructField(name, kind, True, metadata))
+    return NativeColumn(field, st.StructField(name, kind, True, metadata))
 
 
 def _read_type(field: NestedField, changed: frozenset[int]) -> st.DataType | None:
@@ -146,7 +147,7 @@ def _nested_type(data_type: IcebergType, changed: frozenset[int], *, depth: int)
 
 
 def _member(field: NestedField, changed: frozenset[int], *, depth: int) -> st.StructField | None:
-    """A nested field; None when it needs more than Spark's reader does: a default, or a type that grew."""
+    """A nested field; None when Spark's reader cannot read it: with a default, or a promoted type."""
     if field.field_id in changed or field.initial_default not in (UNSET, None):
         return None
     kind = _nested_type(field.type, changed, depth=depth)
@@ -158,7 +159,7 @@ def _default_text(field: NestedField) -> str | None:
     value = field.initial_default
     match field.type:
         case UuidType() | FixedType() | BinaryType():
-            return None  # Spark's vectorised reader takes no bytes for a default
+            return None  # Spark's vectorised reader does not accept a default of type binary
         case TimestampNsType() | TimestamptzNsType() | TimeType():
             return f"{value}L" if isinstance(value, int) and value >= 0 else f"CAST('{value}' AS BIGINT)"
         case StringType():
@@ -188,11 +189,11 @@ def _uuid_text(column: Any) -> Any:
 
 
 def _microseconds(column: Any) -> Any:
-    """Nanoseconds cut to the microsecond they are in, also before 1970, in whole numbers."""
+    """Nanoseconds truncated to microseconds, also before 1970, by integer arithmetic."""
     is_inside = (column < F.lit(0)) & (F.pmod(column, F.lit(1000)) != F.lit(0))
     return F.call_function("div", column, F.lit(1000)) - F.when(is_inside, F.lit(1)).otherwise(F.lit(0))
 
 
-def read_schema(columns: Sequence[CompiledColumn]) -> st.StructType:
+def read_schema(columns: Sequence[NativeColumn]) -> st.StructType:
     """The schema that Parquet is read with."""
     return st.StructType([column.read for column in columns if column.read is not None])

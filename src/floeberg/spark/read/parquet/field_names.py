@@ -40,8 +40,8 @@ _LISTS_CHECKED: Final = (4, 3)
 
 
 def unsafe_ids(metadata: TableMetadata) -> frozenset[int] | None:
-    """The ids of top-level columns whose name, or the name of something in them, meant another field at some time. None
-    when the table's history of schemas is not whole, so that no name can be trusted."""
+    """The ids of top-level columns whose name, or the name of a nested field, belonged to another field in some schema. None
+    when the table's history of schemas is incomplete, so that no name can be trusted."""
     if not _history_is_whole(metadata):
         return None
     meant: dict[str, set[int]] = {}
@@ -58,7 +58,7 @@ def unsafe_ids(metadata: TableMetadata) -> frozenset[int] | None:
 
 
 def renamed_ids(metadata: TableMetadata) -> frozenset[int]:
-    """The ids of fields, at any depth, that had another name or place in some schema of the table."""
+    """The ids of fields, at any depth, that had another name or position in some schema of the table."""
     names: dict[int, set[str]] = {}
     for schema in metadata.schemas:
         for field, name in walk_fields(schema.fields):
@@ -68,7 +68,7 @@ def renamed_ids(metadata: TableMetadata) -> frozenset[int]:
 
 def changed_types(metadata: TableMetadata) -> frozenset[int]:
     """The ids of fields, at any depth, that had another primitive type in some schema of the table; all of them when its
-    history of schemas is not whole."""
+    history of schemas is incomplete."""
     if not _history_is_whole(metadata):
         return frozenset(field.field_id for schema in metadata.schemas for field, _ in walk_fields(schema.fields))
     types: dict[int, set[str]] = {}
@@ -140,8 +140,8 @@ def _kind(field: NestedField) -> str:
 
 
 def _history_is_whole(metadata: TableMetadata) -> bool:
-    """Schemas are numbered from 0 on; a number that is missing was removed, and snapshots without a schema id are of
-    writers that kept no history."""
+    """Schema ids count from 0: a missing one was removed, and snapshots without a schema id come from writers that kept no
+    history."""
     ids = {schema.schema_id for schema in metadata.schemas}
     if ids != set(range(len(ids))):
         return False

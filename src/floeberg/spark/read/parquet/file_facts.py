@@ -1,4 +1,4 @@
-"""Facts about files for each of their rows: written into the query for few files, joined from a small table for many."""
+"""Facts about files as columns of their rows: literals in the query for few files, a join with a small table for many."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def with_facts(
 
 
 def _written_out(name: str, source: str, keys: Sequence[int | str], fact: pa.Array) -> str | None:
-    """A fact of few files as an expression: nothing is sent around for it. None where that has no plain text."""
+    """A fact of few files as an expression, which needs no join. None if a value has no SQL literal."""
     kind = _SQL_TYPES.get(fact.type)
     if kind is None:
         return None
@@ -72,5 +72,7 @@ def _written_out(name: str, source: str, keys: Sequence[int | str], fact: pa.Arr
 
 def _literal(value: Any) -> str | None:
     if isinstance(value, str):
-        return None if set(value) & set("'\\$") else f"'{value}'"  # what a session's settings give another meaning
+        return (
+            None if set(value) & set("'\\$") else f"'{value}'"
+        )  # literals whose meaning depends on the session's settings
     return "NULL" if value is None else f"{value}L"

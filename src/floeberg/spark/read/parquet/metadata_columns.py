@@ -1,4 +1,4 @@
-"""Metadata columns and row lineage on the compiled scan, from facts about files.
+"""Metadata columns and row lineage on the native scan, from facts about files.
 
 https://iceberg.apache.org/spec/#reserved-field-ids, https://iceberg.apache.org/spec/#row-lineage
 """
@@ -15,7 +15,7 @@ from floeberg.arrow.columns.physical import array_of
 from floeberg.arrow.scan.data_file import partition_value
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.host.types import frame_field
-from floeberg.spark.read.parquet.columns import OWN_PREFIX, CompiledColumn
+from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn
 from floeberg.spark.read.parquet.scan import ROW_INDEX
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spec.partitions.specs import PartitionSpec
@@ -53,7 +53,7 @@ def needs_row_index(fields: Sequence[NestedField]) -> bool:
 def facts_of(
     fields: Sequence[NestedField], tasks: Sequence[FileScanTask], specs: Mapping[int, PartitionSpec]
 ) -> dict[str, pa.Array]:
-    """The facts that these metadata columns are made of, a value for each task's file."""
+    """The facts that these metadata columns need, a value for each task's file."""
     facts: dict[str, pa.Array] = {}
     ids = {field.field_id for field in fields}
     if FILE_PATH.field_id in ids:
@@ -72,12 +72,12 @@ def facts_of(
     return facts
 
 
-def metadata_value(field: NestedField, stored: CompiledColumn | None) -> Any:
+def metadata_value(field: NestedField, stored: NativeColumn | None) -> Any:
     """The value of a metadata column; `stored` is where a file may hold lineage itself."""
     return F.expr(_text(field, stored)).cast(frame_field(field).dataType)
 
 
-def metadata_text(field: NestedField, stored: CompiledColumn | None) -> str | None:
+def metadata_text(field: NestedField, stored: NativeColumn | None) -> str | None:
     """The same as SQL; None where it is nested, or has a comment."""
     if field.doc or field.type.is_nested:
         return None
@@ -85,7 +85,7 @@ def metadata_text(field: NestedField, stored: CompiledColumn | None) -> str | No
     return f"CAST({_text(field, stored)} AS {kind}) AS {quote_name(field.name)}"
 
 
-def _text(field: NestedField, stored: CompiledColumn | None) -> str:
+def _text(field: NestedField, stored: NativeColumn | None) -> str:
     if field.field_id == ROW_POSITION.field_id:
         return ROW_INDEX
     if field.field_id == IS_DELETED.field_id:

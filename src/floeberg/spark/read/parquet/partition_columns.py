@@ -1,7 +1,7 @@
-"""Columns that a file may leave out because its partition has their value: https://iceberg.apache.org/spec/#column-projection.
+"""Columns that a file may lack because its partition has their value: https://iceberg.apache.org/spec/#column-projection.
 
-Spark's reader knows nothing of that and would give null. Metrics tell that a file has a column; where they do not, its
-footer is asked.
+Spark's reader does not know this rule and would give null. Metrics prove that a file has a column; without them its footer is
+read.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def all_partition_sources(metadata: TableMetadata) -> frozenset[int]:
 
 
 def planned_unsure(plan: ScanPlan) -> frozenset[str]:
-    """The paths of planned files of which it is not known that they have the columns of their partition; the plan was made
-    to keep the metrics of `all_partition_sources`."""
+    """The paths of planned files that may lack the columns of their partition; the plan must keep the metrics of
+    `all_partition_sources`."""
     return frozenset(path for part in plan.parts for path in _unsure(part.frame, partition_sources(part.spec)))
 
 

@@ -1,4 +1,4 @@
-"""Locations as Spark's file readers take and give them: the one place where the two are told apart."""
+"""Locations in the forms that Spark's file readers take and give."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _reachable: dict[tuple[str, str], str | None] = {}
 
 
 def is_hidden(location: Location) -> bool:
-    """Whether Spark's listing passes a file of that name over without a word."""
+    """Whether Spark's listing silently skips a file of that name."""
     name = location.name
     return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
 
 
 def hadoop_scheme(spark: Any, location: Location) -> str | None:
-    """The scheme under which Spark's own readers reach a location, None when they have no file system for it. Asked of
-    Spark once for each session and bucket, by looking at the location."""
+    """The scheme under which Spark's own readers reach a location, None when they have no file system for it. Looked up once
+    for each session and bucket."""
     if location.scheme in _ALWAYS_THERE:
         return location.scheme
     if location.scheme not in _HADOOP_SCHEMES:
@@ -40,7 +40,7 @@ def _probe(spark: Any, location: Location) -> str | None:
     settings = spark.conf.getAll
     for scheme in dict.fromkeys((*_HADOOP_SCHEMES[location.scheme], written)):
         if not any(name.startswith(f"spark.hadoop.fs.{scheme}.") for name in settings):
-            continue  # nobody set it up, and asking would wait for credentials that are not there
+            continue  # not configured, and a look-up would wait for credentials that do not exist
         try:
             spark.read.schema("probe int").parquet(spark_path(location, scheme)).inputFiles()
         except PySparkException:

@@ -1,4 +1,4 @@
-"""The compiled scan: Parquet files read by Spark's own reader, columns matched by field id."""
+"""Parquet files read by Spark's own reader, columns matched by field id."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from floeberg.storage.location import Location
 
 ROW_INDEX: Final = f"{OWN_PREFIX}row_index"
 FILE_NAME: Final = f"{OWN_PREFIX}file_name"
-"""The name of a row's file, by which files are left out after the fact; null where it is not known."""
+"""The name of a row's file, by which later filters prune files; null where it is not known."""
 
 GENERATED_INDEX: Final = st.StructField("_tmp_metadata_row_index", st.LongType())
 """A column of this name is the row's position: Spark's reader makes it, as it does for `_metadata.row_index`. Asked for by
@@ -47,6 +47,13 @@ _READ_OPTIONS: Final = {
 looks for 0.0 in the dictionary of a row group, and in single records where Spark asks it to
 (spark.sql.parquet.recordLevelFilter.enabled), where Spark takes -0.0 for the same."""
 
+_WHOLE_FILES: Final = {
+    "parquet.filter.stats.enabled": "false",
+    "parquet.filter.columnindex.enabled": "false",
+    "parquet.filter.bloom.enabled": "false",
+}
+"""Reads every row group and page, whatever filters are pushed down."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedTask:
@@ -66,6 +73,7 @@ def parquet_frame(
     facts_used: bool,
     row_index: bool,
     file_name: bool,
+    skips_row_groups: bool = True,
 ) -> Any:
     """The files of tasks as one frame: the columns of the schema, facts about the row's file, which have a value for each
     task, and the row's position and the file's name where they are asked for. Raises DataFileCorrupt when Spark would read
@@ -77,7 +85,12 @@ def parquet_frame(
     generated = facts_used and row_index
     with _listing(spark, len(paths) if local else 0):
         read = st.StructType([*schema.fields, GENERATED_INDEX]) if generated else schema
-        frame = spark.read.schema(read).options(**_read_options(schema)).format(_FORMAT).load(paths)
+        frame = (
+            spark.read.schema(read)
+            .options(**_read_options(schema, skips_row_groups=skips_row_groups))
+            .format(_FORMAT)
+            .load(paths)
+        )
         listed = frame.inputFiles()
     keys = _checked_keys(tasks, listed)
     others = []
@@ -88,8 +101,10 @@ def parquet_frame(
     return with_facts(spark, frame, keys, [placed.task.data_file.file_path for placed in tasks], facts, others)
 
 
-def _read_options(schema: st.StructType) -> dict[str, str]:
+def _read_options(schema: st.StructType, *, skips_row_groups: bool) -> dict[str, str]:
     """A Bloom filter does not know -0.0 for 0.0 either, and there are none for single columns: it is one for all."""
+    if not skips_row_groups:
+        return _READ_OPTIONS | _WHOLE_FILES
     has_zeros = any(_is_floating(field.dataType) for field in schema.fields if not field.name.startswith(OWN_PREFIX))
     return _READ_OPTIONS | {"parquet.filter.bloom.enabled": "false"} if has_zeros else _READ_OPTIONS
 
@@ -101,7 +116,7 @@ def _is_floating(data_type: st.DataType) -> bool:
 
 
 def _listing(spark: Any, files: int) -> AbstractContextManager[None]:
-    """Lists local files here rather than in a job: a job for each few files takes far longer than the listing."""
+    """Lists local files on the driver rather than in a job: a job for a few files takes far longer than the listing."""
     if files <= int(spark.conf.get(_LISTING_THRESHOLD, None) or _DEFAULT_THRESHOLD):
         return nullcontext()
     return held_setting(spark, _LISTING_THRESHOLD, _NEVER_IN_A_JOB)

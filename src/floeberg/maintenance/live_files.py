@@ -1,0 +1,68 @@
+"""Every file that a table refers to, of every kind: the one answer to what must never be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from floeberg.catalogs.metadata_files import metadata_folder, read_metadata
+from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.commit.workspace import Workspace
+from floeberg.errors import FileNotFound
+from floeberg.files.frame import manifest_frame
+from floeberg.spec.metadata.partition_types import partition_type_of
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import EntryStatus
+from floeberg.storage.location import join
+
+VERSION_HINT = "version-hint.text"
+
+
+def live_files(pointer: TablePointer, state: TableState) -> Iterator[str]:
+    """The locations that the table refers to, some more than once: metadata files as far back as they name each other,
+    statistics, and of every snapshot, referenced or not, the manifest list, manifests, data and delete files."""
+    metadata = state.metadata
+    yield from _metadata_files(pointer, state)
+    yield join(metadata_folder(metadata), VERSION_HINT)
+    yield from (file.statistics_path for file in metadata.statistics)
+    yield from (file.statistics_path for file in metadata.partition_statistics)
+    yield from _files_of_snapshots(pointer, metadata)
+
+
+def _files_of_snapshots(pointer: TablePointer, metadata: TableMetadata) -> Iterator[str]:
+    workspace = Workspace(pointer)
+    seen: set[str] = set()
+    for snapshot in metadata.snapshots:
+        if snapshot.manifest_list is not None:
+            yield snapshot.manifest_list
+        for manifest in workspace.manifests(snapshot, metadata):
+            if manifest.manifest_path in seen:
+                continue
+            seen.add(manifest.manifest_path)
+            yield manifest.manifest_path
+            kind = partition_type_of(metadata, manifest.partition_spec_id)
+            content = pointer.store_for(manifest.manifest_path).read(manifest.manifest_path)
+            frame = manifest_frame(content, manifest, partition_type=kind)
+            live = frame.filter(pl.col("status") != int(EntryStatus.DELETED))
+            yield from live.get_column("file_path").to_list()
+
+
+def _metadata_files(pointer: TablePointer, state: TableState) -> Iterator[str]:
+    """The current metadata file, those of its log, those of the oldest one's log, and so on."""
+    if state.metadata_location is not None:
+        yield state.metadata_location
+    metadata: TableMetadata | None = state.metadata
+    seen: set[str] = set()
+    while metadata is not None:
+        named = [entry.metadata_file for entry in metadata.metadata_log if entry.metadata_file not in seen]
+        yield from named
+        seen.update(named)
+        metadata = _read(pointer, named[0]) if named else None
+
+
+def _read(pointer: TablePointer, location: str) -> TableMetadata | None:
+    try:
+        return read_metadata(pointer.store_for(location), location)
+    except FileNotFound:
+        return None  # removed after so many versions, as the table's properties may ask for

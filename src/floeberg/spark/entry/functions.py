@@ -1,0 +1,82 @@
+"""Functions of PySpark that ours stand in the place of. A Column belongs to no session, so they go by the attached sessions as
+they are when it is made.
+
+`F.current_catalog()`, `F.current_database()` and `F.current_schema()` give the place in a catalog of ours, where Spark would
+answer with its own; `F.expr` with a subquery finds the current rows of temporary views over our tables.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, Final
+
+from pyspark.sql import functions as F
+
+from floeberg.errors import UnsupportedFeature
+from floeberg.spark.entry.subqueries import refresh_views
+from floeberg.spark.host.session import current_places
+from floeberg.spark.host.spark_errors import spark_errors
+from floeberg.spark.host.views import Place
+from floeberg.sql.text.names import display_name
+
+_NAMES: Final = ("current_catalog", "current_database", "current_schema")
+_EXPR: Final = "expr"
+_MODULES: Final = ("pyspark.sql.functions", "pyspark.sql.functions.builtin")
+"""The second is where calls over Spark Connect start too."""
+_replaced: Final[dict[tuple[ModuleType, str], Any]] = {}
+
+
+def install() -> None:
+    """Idempotent."""
+    for module, name in _functions():
+        if (module, name) not in _replaced:
+            found = _replaced[module, name] = getattr(module, name)
+            ours = _expr(found) if name == _EXPR else _current(name, found)
+            setattr(module, name, functools.wraps(found)(ours))
+
+
+def remove() -> None:
+    for (module, name), found in _replaced.items():
+        setattr(module, name, found)
+    _replaced.clear()
+
+
+def _functions() -> Iterator[tuple[ModuleType, str]]:
+    for place in _MODULES:
+        module = importlib.import_module(place)
+        yield from ((module, name) for name in (*_NAMES, _EXPR) if hasattr(module, name))
+
+
+def _expr(found: Callable[[str], Any]) -> Callable[[str], Any]:
+    def call(str: str) -> Any:
+        with spark_errors():
+            refresh_views(str)
+        return found(str)
+
+    return call
+
+
+def _current(name: str, found: Callable[[], Any]) -> Callable[[], Any]:
+    def call() -> Any:
+        with spark_errors():
+            place = _place(name)
+        if place is None:
+            return found()
+        value = place.catalog if name == "current_catalog" else display_name(place.namespace)
+        return F.lit(value).alias(name.replace("database", "schema") + "()")
+
+    return call
+
+
+def _place(name: str) -> Place | None:
+    """Where the attached sessions stand; None where Spark does. Raises UnsupportedFeature when they stand apart."""
+    places = current_places()
+    if len(places) > 1:
+        raise UnsupportedFeature(
+            f"F.{name}() belongs to no session, and the attached sessions stand in different places; use "
+            f"spark.sql('SELECT {name}()')"
+        )
+    return next(iter(places), None)
