@@ -89,7 +89,6 @@ def test_a_table_that_was_made_anew_is_an_error(session, table, reading):
         reading.run()
 
 
-@pytest.mark.connect
 def test_a_stream_from_table_to_table(session, table, stream):
     session.sql("CREATE TABLE lake.db.copy (id BIGINT, p INT) USING iceberg")
     session.sql("INSERT INTO lake.db.t SELECT id, CAST(id AS INT) FROM range(100)")
