@@ -18,7 +18,7 @@ ALLOWED = {
     },
     "methods of PySpark's classes": {
         "whenMatched", "whenNotMatched", "whenNotMatchedBySource", "withSchemaEvolution", "updateAll", "insertAll", "tableProperty",
-        "partitionedBy", "clusterBy", "createOrReplace", "overwritePartitions", "_root_plan_id", "streamReader", "streamWriter", "getMessage", "objectType", "objectName", "callSite",
+        "partitionedBy", "clusterBy", "createOrReplace", "overwritePartitions", "_root_plan_id", "streamReader", "initialOffset", "latestOffset", "getDefaultReadLimit", "prepareForTriggerAvailableNow", "streamWriter", "getMessage", "objectType", "objectName", "callSite",
     },
     "read by the page's templates": {"first_snapshot", "in_history", "partition_count", "skew", "small_files"},
     "found by name": {"open_hdfs_store", "open_object_store"},

@@ -68,6 +68,10 @@ class FilesystemCatalog:
         return self._name
 
     @property
+    def warehouse(self) -> str:
+        return self._warehouse
+
+    @property
     def effects(self) -> Effects:
         return self._effects
 

@@ -69,6 +69,10 @@ class PointedCatalog:
         return self._name
 
     @property
+    def warehouse(self) -> str | None:
+        return self._warehouse
+
+    @property
     def capabilities(self) -> CatalogCapabilities:
         return CatalogCapabilities(
             rename=True,

@@ -253,8 +253,7 @@ def test_an_error_is_translated_where_it_leaves_us_and_only_there() -> None:
 def test_what_is_not_there_yet_says_so(tables: Any, tmp_path: Path) -> None:
     stream = tables.readStream.format("rate").load()
     asked = {
-        "readStream of lake.db.t": lambda: tables.readStream.table("lake.db.t"),
-        "readStream of lake.db.u": lambda: tables.readStream.format("iceberg").load("lake.db.u"),
+        "readStream of /data/t": lambda: tables.readStream.format("iceberg").load("/data/t"),
         "writeStream to /data/t": lambda: stream.writeStream.format("iceberg").start("/data/t"),
         "ANALYZE TABLE": lambda: tables.sql("ANALYZE TABLE lake.db.t COMPUTE STATISTICS"),
         **{

@@ -24,6 +24,7 @@ def forget_last_commit(stream) -> None:
         (log / name).unlink(missing_ok=True)
 
 
+@pytest.mark.connect
 def test_each_epoch_is_one_commit_of_the_query(session, table, stream):
     for batch in ((1, 2), (3,), (4, 5)):
         stream.ids(*batch)

@@ -36,6 +36,7 @@ def attach(spark: SparkSession, given: dict[str, AttachedCatalog], *, effects: E
     java_runtime = known.state.java_runtime if known else _has_java_runtime(spark)
     session = open_state(spark, str(effects.ids.uuid()))
     session.state.java_runtime = java_runtime
+    session.state.attach_again = attach
     if not java_runtime:
         _take_settings(session, effects=effects)
     session.state.catalogs.update(given)

@@ -29,6 +29,7 @@ from floeberg.spark.entry.source_writer import PathWriter
 from floeberg.spark.host.types import spark_field
 from floeberg.spark.read.arrow_scan import table_files
 from floeberg.spark.read.options import FrameOptions
+from floeberg.spark.streaming.source import TableStreamSource
 from floeberg.spark.workers.scan import SplitReader
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import StoreRegistry
@@ -60,11 +61,15 @@ class FloebergSource(DataSource):  # type: ignore[misc]
         return PathWriter(self._path(), schema, overwrite=overwrite, options=options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        raise UnsupportedFeature(f"format({self.name()!r}): streaming reads are not there yet")
+        raise UnsupportedFeature(
+            f"format({self.name()!r}): a stream reads a table by its name, in a session that is attached: "
+            "floeberg.attach(spark)"
+        )
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         raise UnsupportedFeature(
-            f"format({self.name()!r}): streaming writes are not there yet; use writeStream.foreachBatch"
+            f"format({self.name()!r}): a stream writes a table by its name, in a session that is attached: "
+            "floeberg.attach(spark)"
         )
 
     def _path(self) -> str:
@@ -138,7 +143,7 @@ class PathReader(DataSourceReader):  # type: ignore[misc]
 def register_source(spark: SparkSession) -> None:
     """Makes both names known to a session. Spark refuses that where another session of the application has the name, and an
     attached session does not need it."""
-    for source in (FloebergSource, IcebergSource):
+    for source in (FloebergSource, IcebergSource, TableStreamSource):
         try:
             spark.dataSource.register(source)
         except AnalysisException as error:

@@ -1,5 +1,4 @@
-"""`df.writeStream` to tables of ours, and streaming reads, which are refused by name until they are there. Streams of Spark's
-own sources and tables pass."""
+"""`spark.readStream` of tables of ours and `df.writeStream` to them. Streams of Spark's own sources and tables pass."""
 
 from __future__ import annotations
 
@@ -10,12 +9,13 @@ from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.entry.reader import FORMATS, is_path
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, session_of
+from floeberg.spark.streaming.server_function import for_server
 from floeberg.spark.streaming.sink import StreamRecord, table_sink
+from floeberg.spark.streaming.source import SOURCE_NAME, stream_definition
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import TableIdentifier
 
 Method = Callable[..., Any]
-_FORMAT: Final = "_floeberg_format"
 _RECORD: Final = "_floeberg_stream"
 
 
@@ -29,22 +29,6 @@ def _session(target: Any) -> AttachedSession | None:
 # reading
 
 
-def _is_ours(target: Any, given: Any) -> bool:
-    session = _session(target)
-    source = given or getattr(target, _FORMAT, None)
-    return session is not None and not session.state.java_runtime and str(source).lower() in FORMATS
-
-
-def _format(self: Any, source: str) -> Any:
-    setattr(self, _FORMAT, source)
-    return original(self, "format")(source)
-
-
-def _names_ours(target: Any, name: str) -> bool:
-    session = _session(target)
-    return session is not None and _table(session, name) is not None
-
-
 def _table(session: AttachedSession, name: str, *, creates: bool = False) -> TableIdentifier | None:
     """The identifier of a name in a catalog of ours; `creates` for a table of ours that may not be there yet."""
     names = session.names(creates=creates)
@@ -52,26 +36,46 @@ def _table(session: AttachedSession, name: str, *, creates: bool = False) -> Tab
     return found if found is not None and found.catalog else None
 
 
-def _cannot_read(what: object) -> UnsupportedFeature:
-    return UnsupportedFeature(
-        f"spark.readStream of {what}: streaming reads are not there yet; read a range of snapshots with the options "
-        "start-snapshot-id and end-snapshot-id of spark.read"
-    )
-
-
 def _load(self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
-    if _is_ours(self, format):
-        raise _cannot_read(path or "a table")
-    return original(self, "load")(path, format, schema, **options)
+    record, session = _record(self), _session(self)
+    if session is None or not _is_ours(session, record, format):
+        return original(self, "load")(path, format, schema, **options)
+    for key, value in options.items():
+        record.set(key, value)
+    name = path or record.option("path")
+    if not name:
+        raise InvalidInput("a streaming read names its table: .load('catalog.namespace.table') or .table(…)")
+    if is_path(name):
+        raise UnsupportedFeature(
+            f"spark.readStream of {name}: a stream reads a table by its name in a catalog; attach one and use readStream.table"
+        )
+    if schema is not None:
+        raise InvalidInput(f"{name}: a table has a schema of its own; leave .schema(…) out and select or cast columns")
+    return _stream(self, session, session.table_identifier(parse_parts(name)), record)
 
 
-def _read_name(method: str) -> Method:
-    def call(self: Any, tableName: str) -> Any:
-        if _names_ours(self, tableName):
-            raise _cannot_read(tableName)
-        return original(self, method)(tableName)
+def _read_table(self: Any, tableName: str) -> Any:
+    session = _session(self)
+    identifier = None if session is None else _table(session, tableName)
+    if session is None or identifier is None:
+        return original(self, "table")(tableName)
+    return _stream(self, session, identifier, _record(self))
 
-    return call
+
+def _read_changes(self: Any, tableName: str) -> Any:
+    session = _session(self)
+    if session is not None and _table(session, tableName) is not None:
+        raise UnsupportedFeature(f"spark.readStream.changes of {tableName}: streams of changes are not there yet")
+    return original(self, "changes")(tableName)
+
+
+def _stream(self: Any, session: AttachedSession, identifier: TableIdentifier, record: StreamRecord) -> Any:
+    resolved = session.resolve(identifier)
+    if resolved.table is None:
+        raise UnsupportedFeature(f"{identifier} is a view; a stream reads a table")
+    definition = stream_definition(session, resolved, record.options)
+    reader = original(original(original(session.spark, "readStream"), "format")(SOURCE_NAME), "option")
+    return original(reader("stream", definition.to_text()), "load")()
 
 
 # writing
@@ -86,7 +90,7 @@ def _record(target: Any) -> StreamRecord:
     return found
 
 
-def _write_format(self: Any, source: str) -> Any:
+def _format(self: Any, source: str) -> Any:
     _record(self).format = source
     return original(self, "format")(source)
 
@@ -126,12 +130,22 @@ def _partition_by(self: Any, *cols: Any) -> Any:
     return self
 
 
-def _with_function(method: str) -> Method:
-    def call(self: Any, function: Any) -> Any:
-        _record(self).has_function = True
-        return original(self, method)(function)
+def _foreach(self: Any, f: Any) -> Any:
+    _record(self).has_function = True
+    return original(self, "foreach")(f)
 
-    return call
+
+def _foreach_batch(self: Any, func: Any) -> Any:
+    _record(self).has_function = True
+    return _call_for_each(self, func)
+
+
+def _call_for_each(self: Any, function: Any) -> Any:
+    """Over Connect the function runs in a process of the server, which attaches again."""
+    session = _session(self)
+    if session is not None and type(self).__module__.startswith("pyspark.sql.connect."):
+        function = for_server(session, function)
+    return original(self, "foreachBatch")(function)
 
 
 def _tell(
@@ -154,7 +168,7 @@ def _start(
     **options: Any,
 ) -> Any:
     record, session = _record(self), _session(self)
-    if session is None or record.has_function or not _writes_ours(session, record, format):
+    if session is None or record.has_function or not _is_ours(session, record, format):
         _pass_partitioning(self, record, partitionBy)
         return original(self, "start")(path, format, outputMode, None, queryName, **options)
     _tell(record, format, outputMode, partitionBy, queryName)
@@ -180,7 +194,7 @@ def _to_table(
     **options: Any,
 ) -> Any:
     record, session = _record(self), _session(self)
-    creates = session is not None and _writes_ours(session, record, format)
+    creates = session is not None and _is_ours(session, record, format)
     identifier = None if session is None else _table(session, tableName, creates=creates)
     if session is not None and identifier is None and creates:
         identifier = session.table_identifier(parse_parts(tableName))  # which says what is wrong
@@ -193,7 +207,7 @@ def _to_table(
     return _start_sink(self, session, identifier, options, creates=True)
 
 
-def _writes_ours(session: AttachedSession, record: StreamRecord, given: str | None) -> bool:
+def _is_ours(session: AttachedSession, record: StreamRecord, given: str | None) -> bool:
     return not session.state.java_runtime and str(given or record.format).lower() in FORMATS
 
 
@@ -214,7 +228,7 @@ def _start_sink(
         original(self, "outputMode")(record.output_mode)
     if record.query_name is not None:
         original(self, "queryName")(record.query_name)
-    return original(original(self, "foreachBatch")(sink), "start")()
+    return original(_call_for_each(self, sink), "start")()
 
 
 def _schema(self: Any) -> Any:
@@ -227,20 +241,22 @@ def _schema(self: Any) -> Any:
 
 READER_METHODS: Final[dict[str, Method]] = {
     "format": _format,
+    "option": _option,
+    "options": _options,
     "load": _load,
-    "table": _read_name("table"),
-    "changes": _read_name("changes"),
+    "table": _read_table,
+    "changes": _read_changes,
 }
 WRITER_METHODS: Final[dict[str, Method]] = {
-    "format": _write_format,
+    "format": _format,
     "option": _option,
     "options": _options,
     "outputMode": _output_mode,
     "queryName": _query_name,
     "trigger": _trigger,
     "partitionBy": _partition_by,
-    "foreach": _with_function("foreach"),
-    "foreachBatch": _with_function("foreachBatch"),
+    "foreach": _foreach,
+    "foreachBatch": _foreach_batch,
     "start": _start,
     "toTable": _to_table,
 }

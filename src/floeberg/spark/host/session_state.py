@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from floeberg.catalogs.base import CatalogBackend
 from floeberg.catalogs.identifiers import Namespace
@@ -91,6 +91,8 @@ class SessionState:
     from_settings: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """The settings that each catalog was opened with, where it came from them."""
     java_runtime: bool = False
+    attach_again: Callable[..., Any] | None = None
+    """What attaches a session in another process as this one was."""
     functions: set[str] = field(default_factory=set)
     marks: int = 0
     """How many views were marked."""

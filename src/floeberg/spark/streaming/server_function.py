@@ -1,0 +1,65 @@
+"""Functions for `foreachBatch` over Spark Connect: they run in a process of the server, which attaches its session again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from floeberg.catalogs.identifiers import Namespace
+from floeberg.catalogs.recipe import CatalogRecipe, recipe_of
+from floeberg.effects.system import system_effects
+from floeberg.errors import UnsupportedFeature
+from floeberg.spark.host.session import AttachedSession, session_of
+from floeberg.spark.host.session_state import AttachedCatalog
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogToAttach:
+    """A catalog as the client has it attached, in a form that travels."""
+
+    recipe: CatalogRecipe
+    table_defaults: Mapping[str, str]
+    table_overrides: Mapping[str, str]
+    default_namespace: Namespace | None
+
+    def open(self) -> AttachedCatalog:
+        return AttachedCatalog(self.recipe.open(), self.table_defaults, self.table_overrides, self.default_namespace)
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFunction:
+    """A user's function with the catalogs of its session. Floeberg must be installed in the server's Python, which finds this
+    class by its name."""
+
+    function: Callable[[Any, int], Any]
+    catalogs: tuple[CatalogToAttach, ...]
+    attach: Callable[..., Any]
+    """What attached the client's session; a function of a module, which travels by its name."""
+
+    def __call__(self, batch: Any, epoch_id: int) -> Any:
+        spark = batch.sparkSession
+        if session_of(spark) is None:
+            self.attach(spark, {one.recipe.name: one.open() for one in self.catalogs}, effects=system_effects())
+        return self.function(batch, epoch_id)
+
+
+def for_server(session: AttachedSession, function: Callable[[Any, int], Any]) -> AttachedFunction:
+    """The function as it is sent to the server. Raises UnsupportedFeature when none of the session's catalogs can be opened
+    there; one that cannot, beside others, is left out."""
+    catalogs, refused = [], []
+    for name, attached in session.state.catalogs.items():
+        try:
+            recipe = recipe_of(attached.backend, what="foreachBatch over Spark Connect")
+        except UnsupportedFeature as error:
+            refused.append(f"{name}: {error}")
+            continue
+        catalogs.append(
+            CatalogToAttach(
+                recipe, dict(attached.table_defaults), dict(attached.table_overrides), attached.default_namespace
+            )
+        )
+    if refused and not catalogs:
+        raise UnsupportedFeature(f"foreachBatch over Spark Connect runs on the server: {'; '.join(refused)}")
+    assert session.state.attach_again is not None
+    return AttachedFunction(function, tuple(catalogs), session.state.attach_again)

@@ -1,0 +1,167 @@
+"""Offsets of a stream over a table: where it begins, how far a batch reads, and what it cannot go on from."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from floeberg.commit.rewrite_files import RewriteFiles
+from floeberg.errors import InvalidInput, SnapshotNotFound, UnsupportedFeature
+from floeberg.maintenance.expire import Expiry, expire_snapshots
+from floeberg.scan.streaming import StreamOffset, StreamOptions, StreamPlanner
+from floeberg.testing.table_builder import TableBuilder
+
+
+def planner(builder: TableBuilder, **options) -> StreamPlanner:
+    table = builder.table.refresh()
+    store_for = table._pointer.store_for
+    return StreamPlanner(
+        identifier="lake.db.t", metadata=table.metadata, options=StreamOptions(**options), store_for=store_for
+    )
+
+
+def read(builder: TableBuilder, start: StreamOffset, **options) -> tuple[StreamOffset, list[int]]:
+    """The next batch: its end, and how many rows each of its files has."""
+    found = planner(builder, **options)
+    end = found.advance(start)
+    assert StreamOffset.from_json(end.to_json()) == end
+    again = planner(builder, **options)  # in another process
+    return end, [task.data_file.record_count for task in again.between(start, end)]
+
+
+def expire_to_last(builder: TableBuilder) -> None:
+    table = builder.table.refresh()
+    expire_snapshots(table._pointer, table._state, Expiry(older_than_ms=2**62, retain_last=1))
+
+
+def test_a_stream_begins_with_all_live_rows_and_goes_on_with_appends():
+    builder = TableBuilder(properties={"write.delete.mode": "merge-on-read"}).append((1,), (2,)).append((3,))
+    builder.delete("id = 1")
+    expire_to_last(builder)
+    offset = planner(builder).initial()
+    offset, files = read(builder, offset)
+    assert files == [1, 2] or files == [2, 1]
+    builder.append((4,)).append((5,), (6,))
+    offset, files = read(builder, offset)
+    assert files == [1, 2]
+    assert read(builder, offset) == (offset, [])
+
+
+def test_an_empty_table_is_waited_for():
+    builder = TableBuilder()
+    offset, files = read(builder, planner(builder).initial())
+    assert (offset.snapshot_id, files) == (None, [])
+    builder.append((1,))
+    assert read(builder, offset)[1] == [1]
+
+
+@pytest.mark.parametrize(("limits", "batches"), [({"max_files": 2}, {4}), ({"max_rows": 3}, {4, 5}), ({}, {1})])
+def test_limits_split_batches_and_nothing_is_lost_or_twice(limits, batches):
+    builder = TableBuilder(partition_by=["p"]).append((1, 0), (2, 0), (3, 1), (4, 2))
+    offset, sizes = planner(builder, **limits).initial(), []
+    builder.append((5, 0), (6, 1)).append(*((number, 3) for number in range(10, 15))).append((20, 1))
+    while True:
+        offset, files = read(builder, offset, **limits)
+        if not files:
+            break
+        sizes.append(files)
+        assert len(files) <= limits.get("max_files", 99)
+        assert len(files) == 1 or sum(files) <= limits.get("max_rows", 99)
+    assert sum(map(sum, sizes)) == 12
+    assert len(sizes) in batches
+
+
+def test_compaction_adds_nothing():
+    builder = TableBuilder().append((1,)).append((2,))
+    offset, _ = read(builder, planner(builder).initial())
+    files = builder.data()
+    start = builder.table.current_snapshot.snapshot_id
+    rewritten = builder.data_file((1,), (2,))
+    builder.table._commit(RewriteFiles(removed=files, added=[rewritten], starting_snapshot_id=start))
+    end, files = read(builder, offset)
+    assert (end.snapshot_id, files) == (builder.table.current_snapshot.snapshot_id, [])
+
+
+@pytest.mark.parametrize("kind", ["delete", "overwrite"])
+def test_deletes_and_overwrites_are_errors_unless_they_are_skipped(kind):
+    builder = TableBuilder().append((1,))
+    offset, _ = read(builder, planner(builder).initial())
+    if kind == "delete":
+        builder.delete("id = 1")
+    else:
+        builder.table.overwrite(builder.arrow([(9,)]))
+    builder.append((2,))
+    with pytest.raises(UnsupportedFeature, match=f"streaming-skip-{kind}-snapshots"):
+        read(builder, offset)
+    assert read(builder, offset, **{f"skip_{kind}s": True})[1] == [1]
+
+
+def test_a_stream_starts_at_a_snapshot_or_a_time():
+    builder = TableBuilder().append((1,)).append((2,), (3,))
+    second = builder.table.current_snapshot
+    builder.append((4,), (5,), (6,))
+    start = planner(builder, from_snapshot_id=second.snapshot_id).initial()
+    assert sorted(read(builder, start)[1]) == [1, 2, 3]
+    late = {"from_timestamp_ms": second.timestamp_ms}
+    assert sorted(read(builder, planner(builder, **late).initial(), **late)[1])[-2:] == [2, 3]
+    future = {"from_timestamp_ms": 2**62}
+    assert read(builder, planner(builder, **future).initial(), **future)[1] == []
+    with pytest.raises(SnapshotNotFound):
+        planner(builder, from_snapshot_id=7).initial()
+
+
+def test_a_branch_is_a_stream_of_its_own():
+    builder = TableBuilder().append((1,)).branch("b").append((2,), (3,), branch="b")
+    assert sorted(read(builder, planner(builder, branch="b").initial(), branch="b")[1]) == [1, 2]
+
+
+def test_a_snapshot_that_expired_after_it_was_read_is_no_loss_and_an_older_one_is_an_error():
+    builder = TableBuilder().append((1,))
+    offset, _ = read(builder, planner(builder).initial())
+    builder.append((2,), (3,))
+    expire_to_last(builder)
+    assert read(builder, offset)[1] == [2]
+    builder.append((4,))
+    expire_to_last(builder)
+    with pytest.raises(SnapshotNotFound, match="streaming-on-expired=oldest"):
+        read(builder, offset)
+    assert read(builder, offset, resumes_at_oldest=True)[1] == [1]
+    partly = replace(offset, snapshot_id=builder.table.current_snapshot.parent_snapshot_id, done=False)
+    with pytest.raises(SnapshotNotFound, match="has expired"):
+        read(builder, partly)
+
+
+def test_a_rolled_back_snapshot_and_another_table_are_errors():
+    builder = TableBuilder().append((1,))
+    first = builder.table.current_snapshot
+    builder.append((2,))
+    offset, _ = read(builder, planner(builder).initial())
+    with builder.table.manage_refs() as refs:
+        refs.rollback_to_snapshot(first.snapshot_id)
+    builder.append((3,))
+    with pytest.raises(InvalidInput, match="not in the history"):
+        read(builder, offset)
+    with pytest.raises(InvalidInput, match="another table"):
+        read(builder, replace(offset, table_uuid="other"))
+    with pytest.raises(InvalidInput, match="another source"):
+        StreamOffset.from_json({"logOffset": 1})
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_every_row_comes_once_whatever_the_batches_are(seed):
+    rng = random.Random(seed)
+    builder = TableBuilder(partition_by=["p"]).append((0, 0))
+    offset, rows, total = planner(builder).initial(), 0, 1
+    for number in range(1, 30):
+        if rng.random() < 0.5:
+            added = [(number, rng.randrange(3)) for _ in range(rng.randint(1, 4))]
+            builder.append(*added)
+            total += len(added)
+        else:
+            offset, files = read(builder, offset, max_files=rng.randint(1, 3))
+            rows += sum(files)
+    while (step := read(builder, offset))[1]:
+        offset, rows = step[0], rows + sum(step[1])
+    assert rows == total
