@@ -11,8 +11,7 @@ N      ?= 20000
 FIRST  ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick check model joins tpcds bench sim docs lock clean format api-update interop-peers interop-java \
-	test-servers test-spark test-connect test-cluster test-spark41 test-kills bench-spark
+.PHONY: $(shell sed -nE 's/^([a-z0-9-]+):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -142,6 +141,9 @@ bench-spark: java $(STAMP) $(PEERS)/spark41/ready $(PEERS)/sail/ready ## benchma
 
 sim: $(STAMP) ## play N random histories of concurrent writers, from seed FIRST on
 	$(BIN)/python -m floeberg.testing.simulate --histories $(N) --first $(FIRST)
+
+sim-maintenance: $(STAMP) ## play 1,000 random histories of writes and maintenance, from seed FIRST on
+	$(BIN)/python -m floeberg.testing.maintenance_history --histories 1000 --first $(FIRST)
 
 lock: ## resolve requirements.lock anew from pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet uv

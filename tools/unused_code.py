@@ -23,7 +23,7 @@ ALLOWED = {
     "read by the page's templates": {"first_snapshot", "in_history", "partition_count", "skew", "small_files"},
     "found by name": {"open_hdfs_store", "open_object_store"},
     "for REST catalogs": {
-        "parse_json", "write_json", "for_others",
+        "parse_json", "write_json",
         "parse_update", "TABLE_UPDATES", "VIEW_UPDATES", "type_from_json",
         "UntrustedImplementation",
     },

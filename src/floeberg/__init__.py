@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from floeberg import errors
     from floeberg.api.attach import attach, detach, explain
     from floeberg.api.catalog import Catalog, catalog, open_table
-    from floeberg.api.cdc import cdc
+    from floeberg.api.cdc import cdc, cdc_sink
     from floeberg.api.incremental import AppendScan, ChangeScan
     from floeberg.api.scan import Scan
     from floeberg.api.staged import StagedTable
@@ -53,6 +53,7 @@ _HOMES = {
     "attach": "floeberg.api.attach",
     "catalog": "floeberg.api.catalog",
     "cdc": "floeberg.api.cdc",
+    "cdc_sink": "floeberg.api.cdc",
     "col": "floeberg.expr.build",
     "detach": "floeberg.api.attach",
     "explain": "floeberg.api.attach",
@@ -64,10 +65,6 @@ _HOMES = {
 """Where each public name lives."""
 _MODULES = {"errors": "floeberg.errors", "types": "floeberg.spec.types"}
 """The modules that are public as a whole."""
-_LATER = {
-    "cdc_sink": "call floeberg.cdc with txn=(app id, version) in a foreachBatch function of your own",
-}
-"""What is planned, and what to use until then."""
 
 __all__ = [
     "VARIANT_NULL",
@@ -88,6 +85,7 @@ __all__ = [
     "attach",
     "catalog",
     "cdc",
+    "cdc_sink",
     "col",
     "detach",
     "errors",
@@ -104,8 +102,6 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     home = _HOMES.get(name)
-    if name in _LATER:
-        raise AttributeError(f"floeberg.{name} is not there yet; {_LATER[name]}")
     if home is None:
         raise AttributeError(f"module 'floeberg' has no attribute {name!r}")
     value = getattr(importlib.import_module(home), name)

@@ -156,3 +156,33 @@ def test_bad_events_can_go_elsewhere_while_the_others_are_applied() -> None:
     builder.table.refresh()
     assert builder.rows() == [(1, 0, "a")]
     assert [(one.reason, '"id": 2' in one.event) for one in bad] == [("the code is null", True)]
+
+
+PLACEHOLDER = "__debezium_unavailable_value"
+
+
+def test_a_value_that_was_not_sent_comes_from_the_earlier_row_of_the_key_in_the_batch() -> None:
+    events = [
+        ("I", (1, 0, "a"), (1,)),
+        ("U", (1, 5, PLACEHOLDER), (2,)),
+        ("U", (1, 6, PLACEHOLDER), (3,)),
+        ("-U", (2, 0, "b"), (1,)),
+        ("+U", (2, 7, PLACEHOLDER), (1,)),
+    ]
+    found = _changes(events, placeholder=PLACEHOLDER, collapse=True)
+    assert found.rows.select(["p", "v"]).to_pylist() == [{"p": 6, "v": "a"}, {"p": 7, "v": "b"}]
+    assert found.counts.bad == 0
+
+
+def test_a_value_that_was_not_sent_and_no_earlier_row_has_is_bad_input_or_left_for_the_table() -> None:
+    events = [
+        ("U", (1, 5, PLACEHOLDER), (1,)),
+        ("I", (2, 0, "a"), (1,)),
+        ("D", (2, 0, None), (2,)),
+        ("I", (3, 0, "c"), (1,)),
+    ]
+    events.append(("I", (2, 0, PLACEHOLDER), (3,)))
+    found = _changes(events, placeholder=PLACEHOLDER)
+    assert [one.reason[:36] for one in found.bad] == ["the value of column 'v' was not sent"] * 2
+    kept = _changes(events, placeholder=PLACEHOLDER, keeps_placeholders=True)
+    assert (kept.counts.bad, kept.counts.unavailable) == (0, 2)

@@ -206,3 +206,13 @@ def test_the_policy_is_the_tables():
     assert RetryPolicy.from_properties({}) == RetryPolicy()
     with pytest.raises(InvalidInput, match="must be a number"):
         RetryPolicy.from_properties({"commit.retry.num-retries": "many"})
+
+
+def test_a_base_whose_manifests_expired_is_brought_up_to_date():
+    builder = TableBuilder().append((1,))
+    stale = builder.second()
+    builder.append((2,))
+    builder.table.maintenance.expire_snapshots(older_than="2999-01-01", retain_last=1)
+    stale._commit(Append(files=[builder.data_file((3,))]))
+    builder.table.refresh()
+    assert [row[0] for row in builder.rows()] == [1, 2, 3]

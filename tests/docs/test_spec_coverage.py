@@ -41,7 +41,11 @@ def cited(page: Path, column: int) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_code_that_a_page_cites_exists(page: Path) -> None:
-    missing = [name for name in cited(page, 1) if not set(re.split(r"[./]", name.removesuffix(".py"))) <= known_code()]
+    missing = [
+        name
+        for name in cited(page, 1)
+        if not set(re.split(r"[./]", name.removesuffix(".py").rstrip("/"))) <= known_code()
+    ]
     assert missing == []
 
 

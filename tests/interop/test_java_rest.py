@@ -11,6 +11,7 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
 import floeberg as fb
+from floeberg.server.rest import planning
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.server.settings import ServerSettings
 from floeberg.server.tokens import Tokens
@@ -111,3 +112,33 @@ def test_the_java_runtime_shows_our_reasons(
     assert "already exists" in errors[3].lower() or "ALREADY_EXISTS" in errors[3]
     assert not errors[4]
     assert "not empty" in errors[5].lower() or "NON_EMPTY" in errors[5]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_java_runtime_reads_by_our_plan(
+    runtime: JavaRuntime, served: tuple[fb.Catalog, str, str], version: int
+) -> None:
+    ours, url, _ = served
+    lake = f"planned{next(NUMBERS)}"
+    runtime.open_rest(lake, url, TOKEN, {"scan-planning-mode": "server", "rest-scan-planning-enabled": "true"})
+    ours.create_namespace("db")
+    table = ours.create_table(
+        "db.t", "id bigint, p string", partition_by=["p"], format_version=version,
+        properties={"write.delete.mode": "merge-on-read"},
+    )  # fmt: skip
+    for number in range(3):
+        table.append(pa.table({"id": list(range(number * 4, number * 4 + 4)), "p": ["x", "y", "x", "y"]}))
+    table.delete(where="id = 5")
+    planned: list[object] = []
+    real = planning.ScanRequest.plan
+
+    def plan(self: planning.ScanRequest, loaded: fb.Table) -> object:
+        planned.append(self.filter)
+        return real(self, loaded)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning.ScanRequest, "plan", plan)
+        for condition in ("true", "id > 3", "p = 'y' AND id < 9"):
+            (found,) = runtime.run(f"SELECT id FROM {lake}.db.t WHERE {condition} ORDER BY id")
+            assert [row["id"] for row in found] == ids(table, where=condition)
+    assert len(planned) >= 3

@@ -83,9 +83,9 @@ class JavaRuntime:
         settings = {"type": "jdbc", "uri": f"jdbc:sqlite:{database}", "jdbc.schema-version": "V1"}
         self._open(name, {**settings, "warehouse": str(warehouse)})
 
-    def open_rest(self, name: str, uri: str, token: str) -> None:
+    def open_rest(self, name: str, uri: str, token: str, settings: Mapping[str, str] | None = None) -> None:
         """Gives the session a RESTCatalog."""
-        self._open(name, {"type": "rest", "uri": uri, "token": token})
+        self._open(name, {"type": "rest", "uri": uri, "token": token, **(settings or {})})
 
     def _open(self, name: str, settings: Mapping[str, str]) -> None:
         """The Java catalog keeps tables in a cache of the session, which does not see what others commit: not here."""

@@ -98,6 +98,7 @@ def test_a_token_is_asked_for_and_a_wrong_one_is_refused(tmp_path: Path) -> None
             answer = lake.client.get("/v1/config", headers=headers)
             assert (answer.status_code, answer.json()["error"]["type"]) == (401, "NotAuthorizedException")
             assert TOKEN not in answer.text
+            assert "***" not in answer.text
         assert lake.client.get("/v1/config", params={"token": TOKEN}).status_code == 401
         assert lake.client.get("/v1/config", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
 

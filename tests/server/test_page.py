@@ -103,6 +103,8 @@ def test_the_history_shows_branches_tags_and_schemas(lake: RestLake) -> None:
     snapshots = shown(lake.client, f"{T}/snapshots").text
     assert "v1 (tag)" in snapshots
     assert "work" in snapshots
+    assert "append" in snapshots
+    assert "unknown" not in snapshots
     schema = shown(lake.client, f"{T}/schema").text
     assert "renamed s to text" in schema
     assert EVIL in schema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import sqlite3
@@ -16,6 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+import floeberg as fb
+from servers.s3_server import S3Server
 
 ROOT = Path(__file__).parent.parent.parent
 SERVERS = ROOT / ".cache" / "servers"
@@ -101,3 +105,60 @@ def running_java_server(folder: Path) -> Iterator[RestServer]:
         yield RestServer(
             "java", uri, str(warehouse), forget, table_properties={"write.parquet.compression-codec": "zstd"}
         )
+
+
+def _newer_java() -> str | None:
+    """A Java of 21 or newer, where one is installed beside the default."""
+    for release in sorted(Path("/usr/lib/jvm").glob("*/release"), reverse=True):
+        stated = re.search(r'JAVA_VERSION="(\d+)', release.read_text(errors="replace"))
+        if stated and int(stated[1]) >= 21:
+            return str(release.parent / "bin" / "java")
+    return None
+
+
+@contextmanager
+def running_nessie(folder: Path, s3: S3Server) -> Iterator[RestServer]:
+    """Project Nessie, in memory, over an S3 server of this process."""
+    java = _newer_java()
+    if not NESSIE_JAR.is_file() or java is None:
+        pytest.skip(f"SKIPPED: Nessie is not here; {HOW_TO}, and it needs Java 21 or newer")
+    port, management = free_port(), free_port()
+    bucket = s3.new_bucket()
+    properties = {
+        "quarkus.http.host": "127.0.0.1",
+        "quarkus.http.port": str(port),
+        "quarkus.management.port": str(management),
+        "quarkus.management.host": "127.0.0.1",
+        "quarkus.otel.sdk.disabled": "true",
+        "nessie.version.store.type": "IN_MEMORY",
+        "nessie.catalog.default-warehouse": "wh",
+        "nessie.catalog.warehouses.wh.location": f"s3://{bucket}/wh",
+        "nessie.catalog.service.s3.default-options.endpoint": s3.endpoint,
+        "nessie.catalog.service.s3.default-options.path-style-access": "true",
+        "nessie.catalog.service.s3.default-options.region": "us-east-1",
+        "nessie.catalog.service.s3.default-options.access-key": "urn:nessie-secret:quarkus:my.s3",
+        "my.s3.name": "test",
+        "my.s3.secret": "test",
+    }
+    command = [java, "-Xmx512m", "-XX:+UseSerialGC", *(f"-D{key}={value}" for key, value in properties.items())]
+    uri = f"http://127.0.0.1:{port}/iceberg"
+    options = s3.options()
+
+    def forget() -> None:
+        with fb.catalog("clean", type="rest", uri=uri, properties=options) as cat:
+            _drop_all(cat)
+        s3.empty(bucket)
+
+    ready = f"{uri}/v1/config"
+    with _running([*command, "-jar", str(NESSIE_JAR)], {}, ready=ready, log=folder / "nessie.log"):
+        yield RestServer("nessie", uri, f"s3://{bucket}/wh", forget, options=options)
+
+
+def _drop_all(cat: fb.Catalog, parent: tuple[str, ...] = ()) -> None:
+    for namespace in cat.list_namespaces(parent):
+        _drop_all(cat, namespace)
+        for table in cat.list_tables(namespace):
+            cat.drop_table(table)
+        for view in cat.list_views(namespace):
+            cat.drop_view(view)
+        cat.drop_namespace(namespace)

@@ -35,6 +35,13 @@ class S3Server:
         self.client().create_bucket(Bucket=bucket)
         return bucket
 
+    def empty(self, bucket: str) -> None:
+        """Deletes every object of a bucket."""
+        client = self.client()
+        for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket):
+            for found in page.get("Contents", []):
+                client.delete_object(Bucket=bucket, Key=found["Key"])
+
     def options(self, endpoint: str | None = None) -> dict[str, str]:
         """Store options for this server, or for something in front of it."""
         return {

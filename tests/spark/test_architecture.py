@@ -19,8 +19,9 @@ from floeberg.api.catalog import catalog
 PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "architecture.md"
 LAYERS = (
     ("errors",), ("effects",), ("spec",), ("expr",), ("sql",), ("storage", "files"), ("scan",), ("arrow",), ("commit",),
-    ("row_changes",), ("catalogs",), ("maintenance", "inspect"), ("spark.host",), ("spark.workers",), ("spark.read",),
-    ("spark.write",), ("spark.query",), ("spark.ddl", "spark.dml", "spark.procedures"), ("spark.entry",), ("api",), ("cli",),
+    ("row_changes",), ("catalogs",), ("maintenance", "inspect", "change_events"), ("spark.host",), ("spark.workers",), ("spark.read",),
+    ("spark.write",), ("spark.query",), ("spark.ddl", "spark.dml", "spark.procedures"), ("spark.streaming",), ("spark.cdc",), ("spark.entry",), ("api",), ("server",),
+    ("cli",),
 )  # fmt: skip
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 PASSED_IN = ("store_for", "swap", "refresh", "__call__")

@@ -20,13 +20,17 @@ from floeberg.arrow.scan.execute import TableReader, read_tasks, table_reader
 from floeberg.arrow.scan.read_ahead import DEFAULT_THREADS
 from floeberg.commit.pointer import TablePointer
 from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression
+from floeberg.scan.catalog_planning import PlannedScan, PlansScans
 from floeberg.scan.explanation import Explanation
 from floeberg.scan.plan import plan_files
 from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
+from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.metadata_columns import LAST_UPDATED_SEQUENCE_NUMBER
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.sql.conditions.filters import parse_where
@@ -170,6 +174,34 @@ class Scan(RowStream):
 
     @cached_property
     def _plan(self) -> ScanPlan:
+        clock = self._source.pointer.effects.clock
+        started_ms = clock.monotonic_ms()
+        plan = self._planned()
+        if isinstance(self._source.pointer, PlansScans):
+            self._source.pointer.report_scan(
+                PlannedScan(
+                    chosen=self._chosen,
+                    filter=plan.filter,
+                    projection=self.schema,
+                    data_files=len(plan),
+                    delete_files=len(plan.delete_files),
+                    size_in_bytes=plan.size_in_bytes,
+                    duration_ms=clock.monotonic_ms() - started_ms,
+                )
+            )
+        return plan
+
+    @cached_property
+    def _tasks(self) -> Sequence[FileScanTask]:
+        """The tasks to read: the catalog's where it plans scans, which tells no sequence numbers."""
+        pointer = self._source.pointer
+        asks_ages = any(field.name == LAST_UPDATED_SEQUENCE_NUMBER.name for field in self.schema.fields)
+        if not isinstance(pointer, PlansScans) or not pointer.wants_server_planning or asks_ages:
+            return self._plan
+        bound = bind(self._where, self._chosen.schema, case_sensitive=self._case_sensitive)
+        return pointer.planned_tasks(self._source.metadata, self._chosen, bound, case_sensitive=self._case_sensitive)
+
+    def _planned(self) -> ScanPlan:
         return plan_files(
             self._source.metadata,
             self._chosen,
@@ -191,7 +223,7 @@ class Scan(RowStream):
     def to_batches(self) -> pa.RecordBatchReader:
         """The rows as a stream, in bounded memory. Rows of one file keep their order."""
         return read_tasks(
-            self._plan,
+            self._tasks,
             self._source.reader(self._chosen.schema, self._options),
             self.schema,
             limit=self._limit,
@@ -202,8 +234,8 @@ class Scan(RowStream):
         """How many rows there are: from metadata where that is exact, else by reading as few columns as that needs."""
         if any(field.name == "_deleted" for field in self.schema.fields):
             return super().count()
-        plan = self._plan
-        if isinstance(plan.filter, AlwaysTrue) and not plan.has_deletes:
+        plan = self._tasks
+        if isinstance(plan, ScanPlan) and isinstance(plan.filter, AlwaysTrue) and not plan.has_deletes:
             found = plan.record_count
         else:
             reader = self._source.reader(self._chosen.schema, self._options)

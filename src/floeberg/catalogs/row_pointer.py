@@ -163,14 +163,22 @@ class RowPointer:
         return False if expected in files else None
 
     def write_file(self, metadata: TableMetadata, *, base_location: str | None) -> str:
-        """Writes a metadata file under a unique name. A half-written file is removed."""
+        """Writes a metadata file under a unique name. A half-written file is removed. Raises WriteRefused: no row points at the
+        file yet, so whatever the store said, nothing became visible."""
         number = 0 if base_location is None else number_of(base_location) + 1
         location = f"{metadata_folder(metadata)}/{number:05d}-{self.effects.ids.uuid()}{metadata_suffix(metadata)}"
         try:
             self.store_for(location).write(location, encode_metadata(metadata, location))
-        except StorageError:
+        except WriteRefused:
             discard(self.store_for(location), location)
             raise
+        except StorageError as failed:
+            discard(self.store_for(location), location)
+            raise WriteRefused(
+                f"table {self.identifier}: its metadata file was not written, so nothing was committed: {failed}",
+                table=self.identifier,
+                location=location,
+            ) from failed
         return location
 
 

@@ -19,11 +19,16 @@ import pyarrow.compute as pc
 
 from floeberg.arrow.columns.key_set import as_comparable
 from floeberg.change_events.events import EVENT, KIND, PREFIX, REASON, TEXT, EventKind, order_columns
+from floeberg.change_events.unavailable import fill_unavailable
 from floeberg.errors import InvalidInput
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Numbers: TypeAlias = npt.NDArray[np.int64]
 _SHOWN: Final = 300
+_UNAVAILABLE: Final = (
+    "the value of column {!r} was not sent, and no earlier event of the batch has it (lookup='position' takes it "
+    "from the table)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,10 @@ class EventRules:
     """Whether the first column of the order is a Kafka partition, which all events of a key must share."""
     required: tuple[str, ...] = ()
     """Columns that are not null in new rows."""
+    placeholder: str | None = None
+    """What stands for values that the source did not send."""
+    keeps_placeholders: bool = False
+    """Whether values that the batch does not tell are left for a lookup in the table."""
 
 
 @dataclass(slots=True)
@@ -54,6 +63,8 @@ class EventCounts:
     duplicates: int = 0
     superseded: int = 0
     bad: int = 0
+    unavailable: int = 0
+    """Rows with values that only the table can tell."""
 
     def add(self, other: EventCounts) -> None:
         for field in fields(self):
@@ -147,6 +158,12 @@ def key_changes(events: pa.RecordBatch, rules: EventRules) -> KeyChanges:
     reasons = {} if rules.upsert else _inserts_of_live_keys(events, rules)
     bad += _described(events, reasons)
     events = _without(events, list(reasons))
+    if rules.placeholder is not None:
+        events, left = fill_unavailable(events, ~_same_as_previous(events, rules.keys), rules.placeholder)
+        counts.unavailable = len(left)
+        if not rules.keeps_placeholders:
+            bad += _described(events, {row: _UNAVAILABLE.format(name) for row, name in left.items()})
+            events = _without(events, list(left))
     counts.bad = len(bad)
     kind = _kinds(events)
     brings_row = kind >= EventKind.INSERT

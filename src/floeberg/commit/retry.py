@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from floeberg.commit.pointer import TablePointer, TableState
-from floeberg.errors import CommitConflict, CommitUnknown, FloebergError
+from floeberg.errors import CommitConflict, CommitUnknown, FileNotFound, FloebergError
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_properties import integer_property
 
@@ -76,7 +76,15 @@ def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay)
     state = base
     while True:
         attempt_number += 1
-        attempt = replay(state, attempt_number)
+        try:
+            attempt = replay(state, attempt_number)
+        except FileNotFound:
+            # Expiry may have deleted manifests of a base that is no longer current.
+            newest = pointer.refresh()
+            if newest.metadata_location == state.metadata_location or attempt_number > policy.num_retries:
+                raise
+            state = newest
+            continue
         if attempt.metadata is state.metadata:
             if attempt_number > 1 or state.metadata_location is None:
                 return state  # nothing to change

@@ -63,6 +63,7 @@ def remove_orphan_files(
     """
     metadata = state.metadata
     _check_own(metadata, state.identifier)
+    _check_metadata_file(state)
     root = _root(metadata, request, state.identifier)
     limit_ms = _limit_ms(pointer, metadata, request)
     candidates = []
@@ -86,6 +87,17 @@ def _check_own(metadata: TableMetadata, identifier: str) -> None:
         raise InvalidInput(
             f"table {identifier}: gc.enabled is false, other tables may use its files; no orphan files are removed",
             table=identifier,
+        )
+
+
+def _check_metadata_file(state: TableState) -> None:
+    """A server that keeps metadata in files of its own, and names none of them, would lose them as orphans."""
+    location = state.metadata_location
+    if location is None or location.partition("://")[0] in ("http", "https"):
+        raise InvalidInput(
+            f"table {state.identifier}: its catalog does not say which file holds its metadata ({location}), so that the "
+            "catalog's own files cannot be told from orphans; remove orphan files by the catalog's own tools",
+            table=state.identifier,
         )
 
 

@@ -80,10 +80,12 @@ class AccessControl:
             return None
         message = "this token is not (or no longer) valid" if authorization else "this server asks for a token"
         if is_api:
-            body = error_body(401, NOT_AUTHORIZED, f"{message}: send Authorization: Bearer <token>")
+            body = error_body(
+                401, NOT_AUTHORIZED, f"{message}; clients send it in the header Authorization, as a Bearer"
+            )
             return json_response(401, body, headers={"www-authenticate": "Bearer"})
         return Response(
-            f"{message}: any user name, and the token as the password\n",
+            f"{message}; give any user name, and the token as the password\n",
             status_code=401,
             media_type="text/plain",
             headers={"www-authenticate": 'Basic realm="floeberg", charset="UTF-8"'},

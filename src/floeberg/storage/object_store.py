@@ -325,10 +325,12 @@ def _open_s3(location: Location, options: Mapping[str, str]) -> Any:
 
 def _open_gcs(location: Location, options: Mapping[str, str]) -> Any:
     endpoint = options.get("gcs.service.host")
+    token = options.get("gcs.oauth2.token")
     return GCSStore(
         location.authority,
         client_options=_client_options(options, "gcs", endpoint),
         retry_config=_NEVER_RETRY,
+        credential_provider=None if token is None else lambda: {"token": token, "expires_at": None},
         **_given(
             base_url=endpoint,
             application_credentials=options.get("gcs.credentials-file"),

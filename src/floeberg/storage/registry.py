@@ -31,6 +31,7 @@ OPTIONS = {
         "gcs.service.host",
         "gcs.credentials-file",
         "gcs.service-account-key",
+        "gcs.oauth2.token",
         "gcs.no-auth",
         "gcs.connect-timeout",
         "gcs.request-timeout",

@@ -6,9 +6,11 @@ writer that commits in the middle of it, and may be killed at any call to the st
 
 from __future__ import annotations
 
+import argparse
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from floeberg.api.table import Table
@@ -42,6 +44,26 @@ class Counts:
     expired_snapshots: int = 0
     orphans_removed: int = 0
     steps: dict[str, int] = field(default_factory=dict)
+
+    def add(self, other: Counts) -> None:
+        """Adds what happened in another history."""
+        for name in (one.name for one in fields(self) if one.name != "steps"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for kind, number in other.steps.items():
+            self.steps[kind] = self.steps.get(kind, 0) + number
+
+
+def run_maintenance(seeds: Iterable[int], *, steps: int = 12) -> Counts:
+    """Runs the histories of seeds, on version 2 and 3 in turn, and adds up what happened. Raises AssertionError that names
+    the seed."""
+    total = Counts()
+    for seed in seeds:
+        try:
+            found = MaintenanceHistory(seed, format_version=2 + seed % 2).run(steps)
+        except AssertionError as error:
+            raise AssertionError(f"maintenance history {seed}: {error}") from error
+        total.add(found)
+    return total
 
 
 class MaintenanceHistory:
@@ -273,3 +295,22 @@ def _difference(found: Rows, expected: Rows) -> str:
     revived = sorted(found.keys() - expected.keys())
     changed = sorted(key for key in found.keys() & expected.keys() if found[key] != expected[key])
     return f"lost {lost}, revived {revived}, changed {changed}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs histories and prints what they reached; 1 when one went wrong."""
+    parser = argparse.ArgumentParser(description="random histories of writes and maintenance")
+    parser.add_argument("--histories", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    given = parser.parse_args(arguments)
+    try:
+        total = run_maintenance(range(given.first, given.first + given.histories))
+    except AssertionError as failed:
+        sys.stdout.write(f"ANOMALY {failed}\n")
+        return 1
+    sys.stdout.write(f"{given.histories} histories: {total}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -228,6 +228,22 @@ def test_secrets_are_in_no_log_error_or_text(server: ScriptedServer, caplog: pyt
         pickle.dumps(Secret("x"))
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"token": SENTINEL},
+        {"header.X-Api-Key": SENTINEL},
+        {"rest__auth__type": "basic", "rest__auth__basic__username": "me", "rest__auth__basic__password": SENTINEL},
+    ],
+)
+def test_a_server_that_repeats_a_secret_is_not_quoted(server: ScriptedServer, options: dict[str, str]) -> None:
+    cat = Catalog(server.open(**options))
+    server.script["GET .*"] = [lambda request: error(400, f"who is {SENTINEL}?")]
+    with pytest.raises(FloebergError, match=r"who is \*\*\*\?") as caught:
+        cat.load_table("db.t")
+    assert SENTINEL not in "".join(traceback.format_exception(caught.value))
+
+
 def test_a_uri_that_holds_credentials_is_refused() -> None:
     from floeberg.catalogs.rest.settings import rest_settings
 

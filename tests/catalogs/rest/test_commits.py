@@ -130,10 +130,11 @@ def test_a_conflict_is_replayed_on_what_came_first(
 
 def test_a_real_conflict_is_found_by_the_requirements(server: ScriptedServer, open_table: Open) -> None:
     mine, theirs = open_table(), open_table()
-    theirs.append(rows(9))
-    mine._commit()  # the state is old: the server tells
-    mine.append(rows(3))
+    with mine.transaction() as tx:
+        tx.append(rows(3))
+        theirs.append(rows(9))
     assert ids(mine) == [1, 2, 3, 9]
+    assert len(server.commits()) == 3, "the server refused the first"
 
 
 def test_a_stale_snapshot_that_a_server_refuses_by_400_is_a_conflict(server: ScriptedServer, open_table: Open) -> None:
@@ -249,6 +250,26 @@ def test_a_staged_table_is_created_by_its_commit_or_not_at_all(server: ScriptedS
     with pytest.raises(ValidationConflict) as caught:
         cat._backend._tables.pointer(cat.identifier("db.new")).swap(TableState("lake.db.new", other, None), other)
     assert isinstance(caught.value.__cause__, TableAlreadyExists)
+
+
+def test_a_staged_table_is_found_by_its_snapshots_whatever_uuid_the_server_gives_it(
+    server: ScriptedServer, open_table: Open
+) -> None:
+    """Its data files are deleted when it was not created: that must be certain."""
+    from dataclasses import replace
+
+    from floeberg.commit.pointer import TableState
+
+    new = open_table().metadata
+    cat = Catalog(server.open())
+
+    def created_twice(request):
+        server.put(("db", "new"), replace(new, table_uuid="00000000-1111-2222-3333-444444444444"))
+        return error(409, "Table already exists", "AlreadyExistsException")
+
+    server.script["POST /v1/namespaces/db/tables/new"] = [created_twice]
+    state = cat._backend._tables.pointer(cat.identifier("db.new")).swap(TableState("lake.db.new", new, None), new)
+    assert state.metadata.snapshots == new.snapshots
 
 
 def test_commits_that_never_win_give_up(server: ScriptedServer, open_table: Open) -> None:

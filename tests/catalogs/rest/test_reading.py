@@ -82,7 +82,8 @@ def test_listings_come_in_pages(server: ScriptedServer) -> None:
 
 
 def test_partial_metadata_are_completed_when_all_snapshots_matter(server: ScriptedServer) -> None:
-    table = Catalog(server.open(snapshot_loading_mode="refs")).load_table("db.t")
+    options = {"snapshot_loading_mode": "refs", "rest_metrics_reporting_enabled": "false"}
+    table = Catalog(server.open(**options)).load_table("db.t")
     assert server.requests[-1].url.params["snapshots"] == "refs"
     sent = len(server.requests)
     head = table.current_snapshot

@@ -160,3 +160,25 @@ def test_row_lineage_survives_a_compaction_beside_updates():
     before = lineage()
     compact_beside(builder, lambda: other.update({"v": "u"}, where="id in (2, 12)"))
     assert lineage() == before
+
+
+def test_a_row_that_was_updated_before_is_not_deleted_by_the_deletes_of_its_older_version():
+    builder = table(3).append((20, 0, "x"), (21, 0, "x"))
+    builder.table.update({"v": "u"}, where="id = 20")  # both versions have one row id, and lie in one group
+    other = builder.second()
+    done = compact_beside(builder, lambda: other.delete("id = 21"))  # the new vector holds the older version of 20 too
+    assert 20 in ids(builder)
+    assert 21 not in ids(builder)
+    assert done.carried_deletes == 1
+
+
+def test_deletes_that_expired_while_their_files_were_rewritten_redo_the_group():
+    builder = table(3)
+    other = builder.second()
+
+    def deletes_and_expires():
+        other.delete("id = 3")
+        other.maintenance.expire_snapshots(older_than="2999-01-01", retain_last=1)
+
+    compact_beside(builder, deletes_and_expires)
+    assert ids(builder) == [0, 1, 2, 4, 10, 11, 12, 14]

@@ -149,8 +149,15 @@ def test_geospatial_values_are_stored_as_their_wkb(session: Any) -> None:
         session.sql(f"INSERT INTO {table} SELECT 3, st_geomfromwkb(X'{WKB}', 4326), st_geogfromwkb(X'{WKB}')")
         session.sql(f"SELECT st_geomfromwkb(X'{WKB}', 4326) AS g, 4 AS id").writeTo(table).append()
         session.sql(f"UPDATE {table} SET h = st_asbinary(st_geogfromwkb(X'{WKB}')) WHERE id = 4")
+        session.sql(f"UPDATE {table} SET g = st_geomfromwkb(X'{WKB}', 4326) WHERE id = 2")
+        session.sql(
+            f"MERGE INTO {table} t USING (SELECT id, st_geogfromwkb(X'{WKB}') AS h FROM VALUES (2), (5) AS v(id)) s "
+            "ON t.id = s.id WHEN MATCHED THEN UPDATE SET h = s.h WHEN NOT MATCHED THEN INSERT (id, h) VALUES (s.id, s.h)"
+        )
         found = session.sql(f"SELECT id, hex(g), hex(h) FROM {table} ORDER BY id").collect()
-        assert [tuple(row) for row in found] == [(1, WKB, WKB), (2, None, None), (3, WKB, WKB), (4, WKB, WKB)]
+        assert [tuple(row) for row in found] == [*((number, WKB, WKB) for number in (1, 2, 3, 4)), (5, None, WKB)]
+        with pytest.raises(InvalidInput, match="column's CRS"):
+            session.sql(f"UPDATE {table} SET g = st_geomfromwkb(X'{WKB}', 3857)")
         with pytest.raises(
             InvalidInput, match=r"column 'g' is geometry, and geometry\(3857\) is geometry\(EPSG:3857\)"
         ):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from floeberg.errors import FloebergError
 from floeberg.sql.queries.references import (
     References,
+    Rewrite,
     TableReference,
     apply_rewrites,
     double_braces,
@@ -207,3 +208,13 @@ def test_a_reference_says_what_it_needs_to_be_replaced() -> None:
     (table,) = find_references("SELECT * FROM lake.db.t", LAKE).tables
     assert isinstance(table, TableReference)
     assert (table.given_alias, table.alias, table.form) == ("t", None, "relation")
+
+
+def test_other_rewrites_have_their_braces_doubled_where_the_text_becomes_a_template() -> None:
+    sql = "SELECT * FROM lake.db.t JOIN other.`a{b}` o"
+    references = find_references(sql, SessionNames(frozenset({"lake"})))
+    at = sql.index("other")
+    more = [Rewrite(at, at + len("other.`a{b}`"), "`cat`.`other`.`a{b}`")]
+    text = replace_references(sql, references, lambda t: "{u}", escape_braces=True, more=more)
+    assert text == "SELECT * FROM {u} AS `t` JOIN `cat`.`other`.`a{{b}}` o"
+    assert replace_references(sql, references, lambda t: "{u}", more=more).endswith("`a{b}` o")

@@ -16,6 +16,7 @@ from floeberg.catalogs.base import (
 )
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.rest import endpoints as e
+from floeberg.catalogs.rest.metrics import MetricsReporter
 from floeberg.catalogs.rest.namespaces import RestNamespaces
 from floeberg.catalogs.rest.session import RestSession, open_session
 from floeberg.catalogs.rest.settings import rest_settings
@@ -37,7 +38,8 @@ class RestCatalog:
         self._session = session
         self._stores = stores
         self._namespaces = RestNamespaces(session)
-        self._tables = RestTables(session, stores=stores)
+        self._reporter = MetricsReporter(session)
+        self._tables = RestTables(session, stores=stores, reporter=self._reporter)
         self._views = RestViews(session)
 
     def __repr__(self) -> str:
@@ -69,6 +71,7 @@ class RestCatalog:
         return self._stores
 
     def close(self) -> None:
+        self._reporter.close()
         self._session.client.close()
 
     # namespaces
@@ -102,7 +105,10 @@ class RestCatalog:
         return CHOSEN_BY_CATALOG
 
     def list_tables(self, namespace: Namespace) -> list[Identifier]:
-        return self._tables.list(namespace)
+        found = self._tables.list(namespace)
+        if not found:
+            self._namespaces.require(namespace)  # some servers answer for an unknown namespace with an empty list
+        return found
 
     def table_exists(self, identifier: Identifier) -> bool:
         return self._tables.exists(identifier)
@@ -136,10 +142,10 @@ class RestCatalog:
     # views
 
     def list_views(self, namespace: Namespace) -> list[Identifier]:
-        if not self._views.are_offered:
+        found = self._views.list(namespace) if self._views.are_offered else []
+        if not found:
             self._namespaces.require(namespace)
-            return []
-        return self._views.list(namespace)
+        return found
 
     def view_exists(self, identifier: Identifier) -> bool:
         return self._views.exists(identifier)

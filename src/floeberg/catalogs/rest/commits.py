@@ -65,8 +65,8 @@ class TableCommit:
 
     def shows_in(self, metadata: TableMetadata) -> bool:
         """Whether a table's metadata show this very commit: the snapshots it added, by id and by the manifest list that
-        carries a uuid; a new table, its uuid."""
-        if self.base is None:
+        carries a uuid; a new table without any, its uuid, which a server may choose itself."""
+        if self.base is None and not self.snapshots:
             return (metadata.table_uuid or "").lower() == (self.new.table_uuid or "").lower()
         found = [metadata.find_snapshot(snapshot.snapshot_id) for snapshot in self.snapshots]
         return bool(found) and all(

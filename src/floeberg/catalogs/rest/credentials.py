@@ -64,6 +64,11 @@ class VendedStores:
         """The options that hold now, for making the same stores in another process: fresh ones where they end soon."""
         return self._current().store_options
 
+    @property
+    def wants_server_planning(self) -> bool:
+        """Whether the table's configuration says that its scans are planned by the server."""
+        return str(self._config.get("scan-planning-mode", "client")).lower() == "server"
+
     def for_location(self, location: str) -> Store:
         stores = self._current()
         if self._ends_ms is None:

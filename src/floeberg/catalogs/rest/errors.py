@@ -114,7 +114,10 @@ def _kind(error: ServerError, refusals: Refusals) -> type[FloebergError]:
 
 
 def _taken(error: ServerError, refusals: Refusals) -> type[FloebergError]:
-    """A name may be taken by a view where a table was wanted, which only the message says."""
+    """A name may be taken by a view where a table was wanted, or an outer namespace be missing, which only the message
+    says."""
+    if refusals.taken is NamespaceAlreadyExists and "must exist" in error.message:
+        return NamespaceNotFound
     if refusals.taken in (TableAlreadyExists, ViewAlreadyExists):
         lowered = error.message.lower()
         if "view with same name" in lowered or "view already exists" in lowered:

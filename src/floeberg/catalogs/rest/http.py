@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Final, Protocol
@@ -89,9 +89,12 @@ class RestClient:
         client: httpx.Client,
         authentication: Authentication,
         effects: Effects,
+        secrets: Sequence[Secret] = (),
         policy: ReadRetryPolicy | None = None,
     ) -> None:
+        """`secrets` are masked in every text, besides those of the authentication."""
         self._uri = uri
+        self._secrets = tuple(secrets)
         self._client = client
         self._effects = effects
         self._policy = policy or ReadRetryPolicy()
@@ -106,7 +109,7 @@ class RestClient:
 
     def masked(self, text: str) -> str:
         """The text without credentials."""
-        return redact(text, self.authentication.secrets)
+        return redact(text, (*self._secrets, *self.authentication.secrets))
 
     def read(self, request: Request) -> Answer:
         """The answer to a request that changes nothing, tried again as the server asks. Raises Unavailable."""

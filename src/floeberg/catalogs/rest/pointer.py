@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from floeberg.catalogs.identifiers import Identifier
@@ -10,6 +11,8 @@ from floeberg.catalogs.rest.commits import Conflicts, Refuses, TableCommit, send
 from floeberg.catalogs.rest.credentials import VendedStores
 from floeberg.catalogs.rest.errors import TABLES
 from floeberg.catalogs.rest.http import Request
+from floeberg.catalogs.rest.metrics import MetricsReporter
+from floeberg.catalogs.rest.planning import ServerPlanner
 from floeberg.catalogs.rest.results import TableResult, table_result
 from floeberg.catalogs.rest.session import RestSession
 from floeberg.catalogs.rest.snapshots import PartialSnapshotList
@@ -25,6 +28,10 @@ from floeberg.errors import (
     ValidationConflict,
     WriteRefused,
 )
+from floeberg.expr.nodes import Expression
+from floeberg.scan.catalog_planning import PlannedScan
+from floeberg.scan.snapshot_choice import SnapshotChoice
+from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.json.documents import Document
 from floeberg.spec.metadata.table_metadata import TableMetadata
 
@@ -40,8 +47,12 @@ class _Loaded:
 class RestPointer:
     """A table that a server keeps, or one to be that its first swap creates."""
 
-    def __init__(self, identifier: Identifier, *, session: RestSession, stores: VendedStores) -> None:
+    def __init__(
+        self, identifier: Identifier, *, session: RestSession, stores: VendedStores, reporter: MetricsReporter
+    ) -> None:
         self.key = identifier
+        self._reporter = reporter
+        self._planner = ServerPlanner(session, identifier)
         self.identifier = session.shown(identifier)
         self._session = session
         self._stores = stores
@@ -100,7 +111,22 @@ class RestPointer:
             return self.settled(
                 commit, base, CommitUnknown(f"{subject}: the answer to a commit cannot be read: {error}")
             )
+        for snapshot in commit.snapshots:
+            self._reporter.commit(self.key, snapshot)
         return self.taken(result)
+
+    @property
+    def wants_server_planning(self) -> bool:
+        """Whether scans are planned by the server: the user asks for it, or the server does for this table."""
+        return self._session.settings.wants_server_planning or self._stores.wants_server_planning
+
+    def planned_tasks(
+        self, metadata: TableMetadata, chosen: SnapshotChoice, where: Expression, *, case_sensitive: bool
+    ) -> Sequence[FileScanTask]:
+        return self._planner.tasks(metadata, chosen, where, case_sensitive=case_sensitive)
+
+    def report_scan(self, scan: PlannedScan) -> None:
+        self._reporter.scan(self.key, scan)
 
     def settled(self, commit: TableCommit, base: TableState, unknown: CommitUnknown) -> TableState:
         """After an unknown outcome: the table's state when it shows the commit. Raises CommitUnknown."""

@@ -122,6 +122,7 @@ def open_session(
             client=client,
             authentication=authentication(name, settings, client=client, effects=effects),
             effects=effects,
+            secrets=settings.secrets,
         )
         return _configured(name, settings, rest)
     except BaseException:

@@ -106,6 +106,10 @@ class RestSettings:
         return mode
 
     @property
+    def wants_server_planning(self) -> bool:
+        return self.flag("rest-scan-planning-enabled", default=False) or self.text("scan-planning-mode") == "server"
+
+    @property
     def secrets(self) -> tuple[Secret, ...]:
         """Every credential that is known, for masking texts."""
         values = (*self.options.values(), *self.headers.values(), *self.stores.values())

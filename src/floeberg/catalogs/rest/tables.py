@@ -10,6 +10,7 @@ from floeberg.catalogs.rest import endpoints as e
 from floeberg.catalogs.rest.credentials import VendedStores
 from floeberg.catalogs.rest.errors import NAMESPACES, NEW_TABLES, TABLES
 from floeberg.catalogs.rest.http import Answer, NotSent, ReplyLost, Request, json_object
+from floeberg.catalogs.rest.metrics import MetricsReporter
 from floeberg.catalogs.rest.pointer import RestPointer
 from floeberg.catalogs.rest.results import StorageCredential, TableResult, storage_credentials, table_result
 from floeberg.catalogs.rest.session import RestSession
@@ -35,8 +36,9 @@ from floeberg.storage.registry import StoreRegistry
 class RestTables:
     """What a server keeps as tables."""
 
-    def __init__(self, session: RestSession, *, stores: StoreRegistry) -> None:
+    def __init__(self, session: RestSession, *, stores: StoreRegistry, reporter: MetricsReporter) -> None:
         self._session = session
+        self._reporter = reporter
         self._stores = stores
 
     def list(self, namespace: Namespace) -> list[Identifier]:
@@ -129,7 +131,7 @@ class RestTables:
             effects=self._session.effects,
             renew=lambda: self._renewed(identifier),
         )
-        return RestPointer(identifier, session=self._session, stores=stores)
+        return RestPointer(identifier, session=self._session, stores=stores, reporter=self._reporter)
 
     def _renewed(self, identifier: Identifier) -> Sequence[StorageCredential] | TableResult:
         subject = self._subject(identifier)

@@ -18,7 +18,7 @@ from floeberg.arrow.write.delete_files import DeletedFile
 from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.delete_scope import single_referenced_path
 from floeberg.commit.pointer import TablePointer
-from floeberg.errors import ValidationConflict
+from floeberg.errors import FileNotFound, ValidationConflict
 from floeberg.expr.nodes import TRUE
 from floeberg.files.deletion_vector import bitmap_of
 from floeberg.maintenance.rewrite.engine import RewrittenGroup
@@ -70,7 +70,10 @@ class CarriedDeletes:
         reader = table_reader(base, base.current_schema, store_for=self.pointer.store_for)
         found: dict[str, BitMap64] = {}
         for group in self.groups:
-            gone = _deleted_of(group, deletes, reader)
+            try:
+                gone = _deleted_since(group, deletes, reader)
+            except FileNotFound as error:
+                raise self._conflict(f"deletes that the rewrite read have expired ({error})") from error
             if not gone:
                 continue
             if base.format_version > 2:
@@ -125,8 +128,12 @@ class CarriedDeletes:
         )
 
 
-def _deleted_of(group: RewrittenGroup, deletes: Sequence[DataFile], reader: TableReader) -> dict[str, BitMap64]:
-    """The positions of the group's source files that the deletes hold, by source file."""
+def _deleted_since(group: RewrittenGroup, deletes: Sequence[DataFile], reader: TableReader) -> dict[str, BitMap64]:
+    """The positions of the group's source files that the deletes hold and the rewrite did not leave out, by source file.
+
+    An updated row has the id of its older version, which a new deletion vector still holds: only what is newly deleted
+    may be looked for by id.
+    """
     found: dict[str, BitMap64] = {}
     for task in group.group.tasks:
         path = task.data_file.file_path
@@ -135,9 +142,16 @@ def _deleted_of(group: RewrittenGroup, deletes: Sequence[DataFile], reader: Tabl
             continue
         later = tuple(DeleteFile(file, task.data_sequence_number) for file in own)
         positions = reader.deletes(structs.replace(task, deletes=later)).positions
+        applied = reader.deletes(structs.replace(task, deletes=(*task.position_deletes, *_vectors(task)))).positions
+        if positions and applied:
+            positions = positions - applied
         if positions:
             found[path] = positions
     return found
+
+
+def _vectors(task: FileScanTask) -> tuple[DeleteFile, ...]:
+    return () if task.deletion_vector is None else (task.deletion_vector,)
 
 
 def _by_order(group: RewrittenGroup, gone: Positions) -> dict[str, BitMap64]:

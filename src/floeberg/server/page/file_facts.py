@@ -11,7 +11,7 @@ from floeberg.files.manifest import partition_tuples
 from floeberg.inspect.source import Source
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_properties import integer_property
-from floeberg.spec.snapshots.manifest_entry import EntryStatus, FileContent, ManifestContent
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, FileContent, ManifestContent, ManifestFile
 from floeberg.spec.snapshots.snapshot import Snapshot
 
 TARGET_SIZE: Final = "write.target-file-size-bytes"
@@ -70,27 +70,35 @@ def live_files(source: Source, snapshot: Snapshot | None, content: ManifestConte
     """The live files of a snapshot, one row each, without partition values."""
     frames = [pl.DataFrame(schema=_COLUMNS)]
     for manifest, frame in source.frames(source.manifests(snapshot, content), with_metrics=False):
-        live = frame.filter(pl.col("status") != EntryStatus.DELETED)
-        spec_id = pl.lit(manifest.partition_spec_id, dtype=pl.Int32).alias("spec_id")
-        frames.append(live.with_columns(spec_id).select([pl.col(name).cast(kind) for name, kind in _COLUMNS.items()]))
+        frames.append(_files(manifest, _live(frame)))
     return pl.concat(frames)
 
 
 def file_facts(source: Source, snapshot: Snapshot | None, *, most_partitions: int) -> FileFacts:
     """What the files of a snapshot are."""
     limit = small_below(source.metadata)
-    groups: list[tuple[int, pl.DataFrame]] = []
+    files = [pl.DataFrame(schema=_COLUMNS)]
     by_spec: dict[int, list[pl.DataFrame]] = {}
-    for manifest, frame in source.frames(source.manifests(snapshot, ManifestContent.DATA), with_metrics=False):
-        live = frame.filter(pl.col("status") != EntryStatus.DELETED)
-        by_spec.setdefault(manifest.partition_spec_id, []).append(
-            live.select("partition", "record_count", "file_size_in_bytes")
-        )
-    for spec_id, frames in by_spec.items():
-        groups.append((spec_id, _grouped(pl.concat(frames), limit)))
-    found = [one for spec_id, group in groups for one in _facts(source, spec_id, group.head(most_partitions))]
+    for manifest, frame in source.frames(source.manifests(snapshot), with_metrics=False):
+        live = _live(frame)
+        files.append(_files(manifest, live))
+        if manifest.content is ManifestContent.DATA:
+            partitions = live.select("partition", "record_count", "file_size_in_bytes")
+            by_spec.setdefault(manifest.partition_spec_id, []).append(partitions)
+    groups = {spec_id: _grouped(pl.concat(frames), limit) for spec_id, frames in by_spec.items()}
+    found = [one for spec_id, group in groups.items() for one in _facts(source, spec_id, group.head(most_partitions))]
     found.sort(key=lambda one: one.size_in_bytes, reverse=True)
-    return FileFacts(live_files(source, snapshot), found[:most_partitions], sum(len(g) for _, g in groups), limit)
+    count = sum(group.height for group in groups.values())
+    return FileFacts(pl.concat(files), found[:most_partitions], count, limit)
+
+
+def _live(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.filter(pl.col("status") != EntryStatus.DELETED)
+
+
+def _files(manifest: ManifestFile, live: pl.DataFrame) -> pl.DataFrame:
+    spec_id = pl.lit(manifest.partition_spec_id, dtype=pl.Int32).alias("spec_id")
+    return live.with_columns(spec_id).select([pl.col(name).cast(kind) for name, kind in _COLUMNS.items()])
 
 
 def _grouped(frame: pl.DataFrame, limit: int) -> pl.DataFrame:

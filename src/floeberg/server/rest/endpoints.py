@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from floeberg.catalogs.base import CatalogCapabilities
-from floeberg.server.rest import commits, metrics, namespaces, new_tables, tables, transactions, views
+from floeberg.server.rest import commits, metrics, namespaces, new_tables, planning, tables, transactions, views
 from floeberg.server.rest.calls import Handler
 from floeberg.server.served_catalog import ServedCatalog
 
@@ -71,6 +71,8 @@ ENDPOINTS: Final = (
     Endpoint("POST", _TABLE, commits.commit_table, changes=True),
     Endpoint("DELETE", _TABLE, tables.drop_table, changes=True),
     Endpoint("POST", f"{_NAMESPACE}/register", tables.register_table, changes=True, offered=_registers),
+    Endpoint("POST", f"{_TABLE}/plan", planning.plan_table_scan),
+    Endpoint("POST", f"{_TABLE}/tasks", planning.fetch_scan_tasks),
     Endpoint("POST", f"{_TABLE}/metrics", metrics.report_metrics),
     Endpoint("POST", "/v1/{prefix}/tables/rename", tables.rename_table, changes=True, offered=_renames),
     Endpoint(

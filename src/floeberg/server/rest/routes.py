@@ -42,8 +42,7 @@ def rest_routes(catalogs: Mapping[str, ServedCatalog], settings: ServerSettings)
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
     routes = [Route("/v1/config", _config(catalogs), methods=["GET"])]
     for path, methods in by_path.items():
-        starlette_path = path.replace("{plan-id}", "{plan_id}")
-        routes.append(Route(starlette_path, _respond(methods, catalogs, settings), methods=list(methods)))
+        routes.append(Route(path, _respond(methods, catalogs, settings), methods=list(methods)))
     return routes
 
 

@@ -20,8 +20,9 @@ from floeberg.row_changes.schema_evolution import evolve_schema
 from floeberg.spark.cdc.column_events import EventFrame, column_events
 from floeberg.spark.cdc.dead_letters import DeadLetterTask, dead_letter_table, dead_letter_task
 from floeberg.spark.cdc.delta_job import DeltaTask, write_events
+from floeberg.spark.cdc.envelope_events import envelope_events
 from floeberg.spark.cdc.last_states import last_states
-from floeberg.spark.cdc.options import CdcOptions
+from floeberg.spark.cdc.options import DEBEZIUM, CdcOptions
 from floeberg.spark.cdc.position_lookup import apply_states, by_position
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.destination import Destination, destination
@@ -35,6 +36,7 @@ from floeberg.spark.write.options import TXN_APP_ID, TXN_VERSION
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.manifest_entry import DataFile
 from floeberg.spec.types import NestedField, StructType
 from floeberg.sql.text.cursor import parse_parts
@@ -208,7 +210,9 @@ class _Batch:
         )
         self._commit_dead_letters(letters, states.dead_letters)
         stored = self._stored_order(table.state.metadata)
-        applied = apply_states(by_position(target, evolves), states, keys, order_by=stored)
+        applied = apply_states(
+            by_position(target, evolves), states, keys, order_by=stored, placeholder=self._options.placeholder
+        )
         if applied.committed is not None and applied.committed.skipped is not None:
             return self._skipped()
         counts = replace(states.counts, rows_written=applied.rows_written, keys_deleted=applied.rows_deleted)
@@ -223,7 +227,7 @@ class _Batch:
     def _prepared(self) -> tuple[LoadedTable, tuple[Operation, ...], EventFrame]:
         """The table with the columns that the events bring, the operations that add them, and the events lined up with it."""
         state = self._base.state
-        events = column_events(self._frame, self._options, state.metadata.current_schema, table=self._name)
+        events = self._events(state.metadata.current_schema)
         table = self._base
         operations: tuple[Operation, ...] = ()
         case_sensitive = self._session.setting("spark.sql.caseSensitive", "false") == "true"
@@ -240,6 +244,12 @@ class _Batch:
             carried=events.carried,
         )
         return table, operations, replace(events, frame=aligned(events.frame, alignment))
+
+    def _events(self, schema: Schema) -> EventFrame:
+        if self._options.format != DEBEZIUM:
+            return column_events(self._frame, self._options, schema, table=self._name)
+        keys = key_fields(schema, self._options.keys, table=self._name, case_sensitive=False)
+        return envelope_events(self._frame, self._options, schema, [field.name for field in keys], table=self._name)
 
     def _rules(self, keys: tuple[NestedField, ...], events: EventFrame, metadata: TableMetadata) -> EventRules:
         present = set(events.frame.columns)
@@ -259,6 +269,8 @@ class _Batch:
             collapse=self._options.collapse,
             one_partition=events.one_partition,
             required=tuple(required),
+            placeholder=self._options.placeholder,
+            keeps_placeholders=self._options.lookup is not None,
         )
 
     # dead letters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from floeberg.change_events.events import CODES, EVENT, KIND, REASON, order_columns
+from floeberg.change_events.events import CODES, EVENT, KIND, REASON, TEXT, order_columns
 from floeberg.errors import ColumnNotFound, InvalidInput
 from floeberg.spark.cdc.options import CdcOptions
 from floeberg.spec.schemas.schema import Schema
@@ -31,11 +31,13 @@ class EventFrame:
     orders: int
     one_partition: bool
     """Whether the order is Kafka's, whose partitions do not order each other's events."""
+    has_text: bool = False
+    """Whether events that could not be decoded come as text."""
 
     @property
     def carried(self) -> tuple[str, ...]:
         """The columns that are not the table's."""
-        return (KIND, EVENT, REASON, *order_columns(self.orders))
+        return (KIND, EVENT, REASON, *((TEXT,) if self.has_text else ()), *order_columns(self.orders))
 
 
 def column_events(frame: DataFrame, options: CdcOptions, schema: Schema, *, table: str) -> EventFrame:
@@ -45,7 +47,7 @@ def column_events(frame: DataFrame, options: CdcOptions, schema: Schema, *, tabl
     names = {name.lower(): name for name in frame.columns}
     code = _column(frame, options.op or "", names, table=table)
     order_by, one_partition = order_of(options, frame.columns, own)
-    orders = [_order(frame, name, names, table=table) for name in order_by]
+    orders = [ordered_column(frame, name, names, table=table) for name in order_by]
     control = {
         name.lower() for name in (options.op or "", *order_by, *(_KAFKA_COLUMNS if is_kafka(names, own) else ()))
     }
@@ -105,7 +107,8 @@ def _column(frame: DataFrame, name: str, names: dict[str, str], *, table: str) -
     )
 
 
-def _order(frame: DataFrame, name: str, names: dict[str, str], *, table: str) -> Column:
+def ordered_column(frame: DataFrame, name: str, names: dict[str, str], *, table: str) -> Column:
+    """A column that events are ordered by. Raises ColumnNotFound, and InvalidInput for one that has no order."""
     column = _column(frame, name, names, table=table)
     kind = frame.select(column).schema.fields[0].dataType
     if isinstance(kind, _UNORDERED):

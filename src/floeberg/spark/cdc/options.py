@@ -10,6 +10,9 @@ from floeberg.change_events.events import SKIPPABLE
 from floeberg.errors import InvalidInput
 
 POSITION: Final = "position"
+COLUMNS: Final = "columns"
+DEBEZIUM: Final = "debezium"
+UNAVAILABLE: Final = "__debezium_unavailable_value"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +21,8 @@ class CdcOptions:
 
     keys: tuple[str, ...] | None = None
     op: str | None = None
+    format: str = COLUMNS
+    value: str | None = None
     order_by: tuple[str, ...] | None = None
     upsert: bool = False
     collapse: bool = False
@@ -26,24 +31,33 @@ class CdcOptions:
     dead_letters: str | None = None
     skip: tuple[str, ...] = ()
     branch: str | None = None
+    placeholder: str | None = None
+    """What stands for values that the source did not send."""
 
 
 def cdc_options(
     *,
     keys: Sequence[str] | str | None,
     op: str | None,
+    format: str,
+    value: str | None,
     order_by: Sequence[str] | str | None,
-    upsert: bool,
+    upsert: bool | None,
     collapse: bool,
     lookup: str | None,
     merge_schema: bool,
     dead_letters: str | None,
     skip: Sequence[str] | str,
     branch: str | None,
+    unavailable_value: str | None,
 ) -> CdcOptions:
     """The options as one record. Raises InvalidInput."""
-    if op is None:
-        raise InvalidInput("say which column holds the code of an event (op='op')")
+    if format not in (COLUMNS, DEBEZIUM):
+        raise InvalidInput(f"format is {COLUMNS!r} or {DEBEZIUM!r}, not {format!r:.60}")
+    if format == COLUMNS and op is None:
+        raise InvalidInput("say which column holds the code of an event (op='op'), or format='debezium'")
+    if (op if format == DEBEZIUM else value) is not None:
+        raise InvalidInput("op= is for events in columns, value= for format='debezium', whose envelope has the code")
     if lookup not in (None, POSITION):
         raise InvalidInput(
             f"lookup is {POSITION!r}, which looks keys up before rows are deleted, or None; not {lookup!r:.60}"
@@ -57,14 +71,17 @@ def cdc_options(
     return CdcOptions(
         keys=_names(keys),
         op=op,
+        format=format,
+        value=value,
         order_by=_names(order_by),
-        upsert=upsert,
+        upsert=format == DEBEZIUM if upsert is None else upsert,
         collapse=collapse,
         lookup=lookup,
         merge_schema=merge_schema,
         dead_letters=dead_letters,
         skip=skipped,
         branch=branch,
+        placeholder=unavailable_value or (UNAVAILABLE if format == DEBEZIUM else None),
     )
 
 

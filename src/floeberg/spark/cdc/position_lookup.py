@@ -13,6 +13,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.change_events.events import KIND, PREFIX, EventKind, order_columns
 from floeberg.commit.commit import Committed
 from floeberg.commit.operation import Operation
+from floeberg.errors import InvalidInput
 from floeberg.spark.cdc.last_states import LastStates
 from floeberg.spark.dml import changed_rows
 from floeberg.spark.dml.changed_rows import FILE, POSITION, SOURCE_ROW, RowKind, find_changes
@@ -21,7 +22,7 @@ from floeberg.spark.dml.merge_source_keys import source_keys
 from floeberg.spark.dml.row_change import PlannedChange, carry_out
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
-from floeberg.spec.types import NestedField
+from floeberg.spec.types import BinaryType, NestedField, StringType
 from floeberg.sql.text.lexer import quote_name
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _OLDER: Final = f"{PREFIX}older"
 _ROW_ID: Final = f"{PREFIX}row_id"
 _KEY: Final = f"{PREFIX}key_"
 _STORED: Final = f"{PREFIX}stored_"
+_HELD: Final = f"{PREFIX}held_"
+_MAY_BE_LEFT_OUT: Final = (StringType, BinaryType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,17 +56,28 @@ def by_position(target: ChangedTable, evolves: Sequence[Operation]) -> ChangedTa
 
 
 def apply_states(
-    target: ChangedTable, states: LastStates, keys: Sequence[NestedField], *, order_by: Sequence[NestedField]
+    target: ChangedTable,
+    states: LastStates,
+    keys: Sequence[NestedField],
+    *,
+    order_by: Sequence[NestedField],
+    placeholder: str | None = None,
 ) -> AppliedStates:
     """Looks the keys up, and commits the last states in their place. `order_by` are the columns of the table that hold the
-    order of events, where it has them: an event that is older than what is stored changes nothing."""
+    order of events, where it has them: an event that is older than what is stored changes nothing. The placeholder of values
+    that were not sent is replaced by what the table holds. Raises InvalidInput when it holds nothing."""
     source = states.frame.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).localCheckpoint(eager=True)
     pairs = [KeyPair(field, field.name) for field in keys if isinstance(field.type, KEY_TYPES)]
     found_keys = source_keys(source, pairs, target.schema)
     if not found_keys.rows:
         return AppliedStates(committed=carry_out(target, PlannedChange()))
     tasks = target.plan(found_keys.condition)
-    matches = _matches(target, target.rows(tasks), source, keys, order_by).localCheckpoint(eager=True)
+    held: list[NestedField] = []
+    if states.counts.unavailable:
+        held = [
+            one for one in target.schema.fields if isinstance(one.type, _MAY_BE_LEFT_OUT) and one.name in source.columns
+        ]
+    matches = _matches(target, target.rows(tasks), source, keys, order_by, held).localCheckpoint(eager=True)
     older = matches.where(_OLDER).select(SOURCE_ROW).distinct().localCheckpoint(eager=True)
     skipped = older.count()
     if skipped:
@@ -74,7 +88,7 @@ def apply_states(
     written = rows.count()
     new = None
     if written:
-        new = _new_rows(target, rows, matches if touched.matched else None)
+        new = _new_rows(target, rows, matches if touched.matched else None, held, placeholder)
     planned = PlannedChange(
         tasks=tasks,
         condition=found_keys.condition,
@@ -93,12 +107,14 @@ def _matches(
     source: DataFrame,
     keys: Sequence[NestedField],
     order_by: Sequence[NestedField],
+    held: Sequence[NestedField],
 ) -> DataFrame:
     """Where the rows of the keys are, and whether they are newer than the events."""
     row_id = F.col(ROW_ID.name) if target.has_lineage else F.lit(None).cast("bigint")
     own = rows.select(
         *(F.col(quote_name(field.name)).alias(f"{_KEY}{number}") for number, field in enumerate(keys)),
         *(F.col(quote_name(field.name)).alias(f"{_STORED}{number}") for number, field in enumerate(order_by)),
+        *(F.col(quote_name(field.name)).alias(f"{_HELD}{number}") for number, field in enumerate(held)),
         F.col(FILE_PATH.name).alias(FILE),
         F.col(ROW_POSITION.name).alias(POSITION),
         row_id.alias(_ROW_ID),
@@ -108,7 +124,8 @@ def _matches(
         same = same & (own[f"{_KEY}{number}"] == source[quote_name(field.name)])
     joined = own.join(source, same)
     kind = F.lit(int(RowKind.DELETE)).alias(changed_rows.KIND)
-    return joined.select(kind, FILE, POSITION, SOURCE_ROW, _ROW_ID, _is_older(len(order_by)).alias(_OLDER))
+    values = [f"{_HELD}{number}" for number in range(len(held))]
+    return joined.select(kind, FILE, POSITION, SOURCE_ROW, _ROW_ID, *values, _is_older(len(order_by)).alias(_OLDER))
 
 
 def _is_older(orders: int) -> Column:
@@ -121,12 +138,51 @@ def _is_older(orders: int) -> Column:
     return F.coalesce(older, F.lit(False))
 
 
-def _new_rows(target: ChangedTable, rows: DataFrame, matches: DataFrame | None) -> DataFrame:
-    """The rows to write, with the ids of those that they replace."""
-    columns = [F.col(quote_name(name)) for name in rows.columns if not name.startswith("__floeberg_")]
-    if not target.has_lineage:
-        return rows.select(*columns)
+def _new_rows(
+    target: ChangedTable,
+    rows: DataFrame,
+    matches: DataFrame | None,
+    held: Sequence[NestedField],
+    placeholder: str | None,
+) -> DataFrame:
+    """The rows to write, with the ids of those that they replace and the values that only those have."""
+    names = [name for name in rows.columns if not name.startswith("__floeberg_")]
+    columns = {name: F.col(quote_name(name)) for name in names}
+    if held and placeholder is not None:
+        _check_told(target, rows, matches, held, placeholder)
     if matches is None:
-        return rows.select(*columns, F.lit(None).cast("bigint").alias(ROW_ID.name))
-    ids = matches.groupBy(SOURCE_ROW).agg(F.min(_ROW_ID).alias(ROW_ID.name))
-    return rows.join(ids, SOURCE_ROW, "left").select(*columns, F.col(ROW_ID.name))
+        nothing = [F.lit(None).cast("bigint").alias(ROW_ID.name)] if target.has_lineage else []
+        return rows.select(*columns.values(), *nothing)
+    values = [F.first(f"{_HELD}{number}").alias(f"{_HELD}{number}") for number in range(len(held))]
+    replaced = matches.groupBy(SOURCE_ROW).agg(F.min(_ROW_ID).alias(ROW_ID.name), *values)
+    if not target.has_lineage and not held:
+        return rows.select(*columns.values())
+    for number, field in enumerate(held):
+        own = columns[field.name]
+        kept = F.when(_is_placeholder(own, placeholder), F.col(f"{_HELD}{number}")).otherwise(own)
+        columns[field.name] = kept.alias(field.name)
+    ids = [F.col(ROW_ID.name)] if target.has_lineage else []
+    return rows.join(replaced, SOURCE_ROW, "left").select(*columns.values(), *ids)
+
+
+def _is_placeholder(column: Column, placeholder: str | None) -> Column:
+    return F.coalesce(column.cast("string") == F.lit(placeholder), F.lit(False))
+
+
+def _check_told(
+    target: ChangedTable, rows: DataFrame, matches: DataFrame | None, held: Sequence[NestedField], placeholder: str
+) -> None:
+    """Raises InvalidInput for a value that was not sent of a key that the table does not have."""
+    missing = F.lit(False)
+    for field in held:
+        missing = missing | _is_placeholder(F.col(quote_name(field.name)), placeholder)
+    left = rows.where(missing)
+    if matches is not None:
+        left = left.join(matches, SOURCE_ROW, "left_anti")
+    found = left.drop(*(name for name in rows.columns if name.startswith("__floeberg_"))).limit(1).collect()
+    if found:
+        raise InvalidInput(
+            f"table {target.name}: an event leaves out an unchanged value, and the table has no row of its key: "
+            f"{found[0].asDict()!s:.300}. Nothing was committed",
+            table=target.name,
+        )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import types as st
 
+from floeberg.arrow.columns.physical import physical_values
 from floeberg.catalogs.base import LoadedView
 from floeberg.errors import InvalidInput
 from floeberg.inspect.partitions import partitions_table
@@ -18,7 +19,9 @@ from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.results import like, rows
 from floeberg.spark.host.types import spark_field
 from floeberg.spark.host.views import temporary_views
-from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.metadata.partition_union import unified_partition_type
+from floeberg.spec.partitions.specs import PartitionSpec, escape
+from floeberg.spec.partitions.transforms import VoidTransform
 from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.ddl.types import schema_to_ddl
 from floeberg.sql.statements.session_statements import (
@@ -125,7 +128,7 @@ def show_table_properties(execution: Execution, statement: ShowTableProperties) 
 
 
 def show_partitions(execution: Execution, statement: ShowPartitions) -> DataFrame:
-    """The partitions that hold data, as `name=value/…`."""
+    """The partitions that hold data, as `name=value/…` in the form of their paths."""
     identifier = execution.session.table_identifier(statement.table.parts)
     table = execution.resolve(identifier).table
     if table is None:
@@ -134,13 +137,21 @@ def show_partitions(execution: Execution, statement: ShowPartitions) -> DataFram
     if metadata.default_spec.is_unpartitioned:
         raise InvalidInput(f"table {identifier} is not partitioned")
     source = Source(metadata, table.pointer.store_for, table.state.metadata_location)
-    found = partitions_table(source, metadata.current_snapshot).column("partition").to_pylist()
-    lines = [("/".join(f"{name}={_shown(value)}" for name, value in one.items()),) for one in found]
-    return rows(execution.spark, "partition STRING NOT NULL", sorted(lines))
-
-
-def _shown(value: object) -> str:
-    return "null" if value is None else str(value)
+    found = partitions_table(source, metadata.current_snapshot).column("partition").combine_chunks()
+    members = unified_partition_type(metadata).members
+    fields = [field for spec in metadata.partition_specs for field in spec.fields]
+    # A field that was dropped is void in later specs of version 1.
+    fields.sort(key=lambda field: not isinstance(field.transform, VoidTransform))
+    transforms = {field.field_id: field.transform for field in fields}
+    shown = [
+        [
+            f"{escape(member.name)}={escape(transforms[member.field_id].to_human_string(member.type, value))}"
+            for value in physical_values(values, member.type)
+        ]
+        for values, member in zip(found.flatten(), members, strict=True)
+    ]
+    lines = sorted(("/".join(parts),) for parts in zip(*shown, strict=True))
+    return rows(execution.spark, "partition STRING NOT NULL", lines)
 
 
 def show_create_table(execution: Execution, statement: ShowCreateTable) -> DataFrame:

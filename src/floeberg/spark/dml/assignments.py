@@ -14,8 +14,9 @@ from pyspark.sql import types as st
 from floeberg.errors import ColumnNotFound, InvalidInput
 from floeberg.spark.host.exact_types import exact_name
 from floeberg.spark.host.type_text import type_text
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.types import geo_type_of, spark_type
 from floeberg.spark.write.exact_values import exact_text, refuse_cut_default
+from floeberg.spark.write.geo_values import TO_WKB, refuse_other_crs
 from floeberg.spark.write.store_assignment import StoreRules, assignment_problem
 from floeberg.spark.write.store_cast import stored_text
 from floeberg.spec.schemas.schema import Schema
@@ -56,6 +57,9 @@ class Values(Protocol[V]):
 
     def struct(self, members: Sequence[tuple[str, V]]) -> V: ...
 
+    def called(self, function: str, value: V) -> V:
+        """What a function of Spark's gives for the value."""
+
     def exact(self, value: V, data_type: IcebergType) -> V:
         """A value that users gave, in the form that keeps nanoseconds."""
 
@@ -80,6 +84,9 @@ class TextValues:
 
     def struct(self, members: Sequence[tuple[str, str]]) -> str:
         return f"struct({', '.join(f'{value} AS {double_braces(quote_name(name))}' for name, value in members)})"
+
+    def called(self, function: str, value: str) -> str:
+        return f"{function}({value})"
 
     def exact(self, value: str, data_type: IcebergType) -> str:
         mark = "floeberg_assigned_value"
@@ -145,7 +152,11 @@ class TargetColumns:
         return len(one) == len(other) and all(self._same(a, b) for a, b in zip(one, other, strict=True))
 
     def _same(self, one: str, other: str) -> bool:
-        return one == other if self._case_sensitive else one.lower() == other.lower()
+        return self.key(one) == self.key(other)
+
+    def key(self, name: str) -> str:
+        """A name as it is compared with others."""
+        return name if self._case_sensitive else name.lower()
 
 
 DEFAULT_COLUMN: Final = "(`default`)"
@@ -190,14 +201,17 @@ def checked(assigned: Sequence[Assigned[V]], values: Values[V], *, table: str) -
                 Assigned(each.path, each.field, default_value(each.field, values, path=each.path, table=table))
             )
             continue
-        given, wanted = next(types), spark_type(each.field.type)
+        value, given, wanted = each.value, next(types), spark_type(each.field.type)
+        if geo_type_of(given) is not None:
+            refuse_other_crs(given, each.field.type, column=name, table=table)
+            value, given = values.called(TO_WKB, value), st.BinaryType()
         problem = assignment_problem(given, wanted, values.rules, path=name)
         if problem is None and each.field.required and isinstance(given, st.NullType):
             problem = f"column {name!r} is required and cannot be set to null"
         if problem is not None:
             condition = "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"
             raise InvalidInput(f"table {table}: {problem}", table=table, column=name, condition=condition)
-        result.append(Assigned(each.path, each.field, values.stored(each.value, given, wanted)))
+        result.append(Assigned(each.path, each.field, values.stored(value, given, wanted)))
     return result
 
 

@@ -72,8 +72,8 @@ class _Sides:
 
     def __init__(self, columns: TargetColumns, target: TableIdentifier, source: st.StructType) -> None:
         self._columns = columns
-        self._qualifiers: list[Path] = [(columns.alias.lower(),)]
-        qualified = tuple(part.lower() for part in target.qualified)
+        self._qualifiers: list[Path] = [(columns.key(columns.alias),)]
+        qualified = tuple(columns.key(part) for part in target.qualified)
         self._qualifiers += [qualified[start:] for start in range(len(qualified) - 1)]
         self.own_names = {field.name.lower() for field in columns.schema.fields}
         self.source_names = {name.lower() for name in source.fieldNames()}
@@ -84,14 +84,17 @@ class _Sides:
         names = {*self.own_names, *self.source_names}
         if any(not _PLAIN.fullmatch(name) or name in _WORDS for name in names):
             return False
-        return not any(one[0] in names for one in self._qualifiers)
+        return not any(one[0].lower() in names for one in self._qualifiers)
 
     def target_field(self, path: Path) -> Any | None:
         lowered = tuple(part.lower() for part in path)
-        if lowered[:-1] not in self._qualifiers and (len(path) > 1 or lowered[0] in self.source_names):
+        if self._keys(path)[:-1] not in self._qualifiers and (len(path) > 1 or lowered[0] in self.source_names):
             return None
         found = [field for field in self._columns.schema.fields if field.name.lower() == lowered[-1]]
         return found[0] if len(found) == 1 else None
+
+    def _keys(self, path: Path) -> Path:
+        return tuple(self._columns.key(part) for part in path)
 
     def source_column(self, path: Path) -> str | None:
         """A bare name that both sides have is bound to the source's DataFrame: it would be ambiguous otherwise. A
@@ -100,7 +103,7 @@ class _Sides:
         if len(path) == 1:
             return path[0] if lowered[0] in self.source_names else None
         known = (*self.own_names, *self.source_names)
-        if len(path) != 2 or lowered[0] in known or lowered[:1] in self._qualifiers:
+        if len(path) != 2 or lowered[0] in known or self._keys(path)[:1] in self._qualifiers:
             return None
         return path[1] if lowered[1] in self.source_names else None
 

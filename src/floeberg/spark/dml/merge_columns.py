@@ -116,6 +116,9 @@ class _ColumnValues:
     def struct(self, members: Sequence[tuple[str, Column]]) -> Column:
         return F.struct(*(value.alias(name) for name, value in members))
 
+    def called(self, function: str, value: Column) -> Column:
+        return F.call_function(function, value)
+
     def exact(self, value: Column, data_type: IcebergType) -> Column:
         made: Column = exact_column(value, data_type)
         return made

@@ -118,7 +118,7 @@ def can_list(field: NestedField, data_type: st.DataType) -> bool:
 
 def _target_field(path: tuple[str, ...], columns: TargetColumns, source: st.StructType) -> NestedField | None:
     """A top-level column of the table, said to be of the table."""
-    if len(path) == 2 and path[0].lower() == columns.alias.lower():
+    if len(path) == 2 and columns.key(path[0]) == columns.key(columns.alias):
         name = path[1]
     elif len(path) == 1 and all(column.name.lower() != path[0].lower() for column in source.fields):
         name = path[0]
@@ -131,7 +131,7 @@ def _target_field(path: tuple[str, ...], columns: TargetColumns, source: st.Stru
 def _source_column(
     path: tuple[str, ...], columns: TargetColumns, source: st.StructType, alias: str | None
 ) -> str | None:
-    if len(path) == 2 and alias is not None and path[0].lower() == alias.lower():
+    if len(path) == 2 and alias is not None and columns.key(path[0]) == columns.key(alias):
         return path[1]
     if len(path) == 1 and all(field.name.lower() != path[0].lower() for field in columns.schema.fields):
         return path[0]

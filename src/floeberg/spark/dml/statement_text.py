@@ -30,11 +30,8 @@ class StatementText:
     _cursor: Cursor = field(init=False)
 
     def __post_init__(self) -> None:
-        self._cursor = self._read(self.execution.sql)
-
-    def _read(self, text: str) -> Cursor:
         quoted = self.execution.session.double_quoted_identifiers
-        return Cursor(text, args=self.execution.args, double_quoted_identifiers=quoted)
+        self._cursor = Cursor(self.execution.sql, args=self.execution.args, double_quoted_identifiers=quoted)
 
     @property
     def cursor(self) -> Cursor:
@@ -48,7 +45,7 @@ class StatementText:
             text,
             names,
             args=self.execution.args,
-            cursor=self._read(text),
+            cursor=Cursor(text, tokens=self._cursor.tokens, args=self.execution.args),
             span=(span.start, span.end),
             scope=self.scope,
             expression=True,

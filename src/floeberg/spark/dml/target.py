@@ -13,7 +13,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TableState
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.row_changes.policy import RowLevelMode, isolation_level, refuse_encrypted, row_level_mode
@@ -26,6 +26,7 @@ from floeberg.spark.host.exact_types import cut_name, exact_name
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import frame_field, has_nanoseconds
+from floeberg.spark.read.parquet.columns import OWN_PREFIX
 from floeberg.spark.write.exact_values import refuse_cut, shown_column
 from floeberg.spark.write.once import Once, once_of
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
@@ -216,6 +217,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         raise InvalidInput(f"{resolved.identifier} is a view; {verb.upper()} changes a table")
     metadata = table.state.metadata
     refuse_encrypted(metadata)
+    _refuse_own_names(metadata.current_schema, str(resolved.identifier))
     where = destination(session.spark, metadata, selector=resolved.selector)
     return ChangedTable(
         session=session,
@@ -230,6 +232,14 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         session_options=session_write_options(session.spark.conf.getAll, {}),
         has_bytes=execution.has_bytes,
     )
+
+
+def _refuse_own_names(schema: Schema, table: str) -> None:
+    taken = [field.name for field in schema.fields if field.name.lower().startswith(OWN_PREFIX)]
+    if taken:
+        raise UnsupportedFeature(
+            f"table {table}: column {taken[0]!r} has a name that Spark statements use inside; rename it to change rows"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
 from floeberg.spark.entry import catalog_lookups, frame_methods, functions, reader, streams, table_writer, writer
 from floeberg.spark.entry.statement import run_sql
@@ -20,7 +20,7 @@ from floeberg.spark.entry.subqueries import reads_ours
 from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, session_of
-from floeberg.spark.host.spark_errors import raises_spark_errors, with_hint
+from floeberg.spark.host.spark_errors import raises_spark_errors, statement_of, with_hint, written_as
 from floeberg.spark.host.views import marked
 from floeberg.spark.query.run import frame_view
 from floeberg.spark.read.derived_frames import METHODS as DERIVING
@@ -194,6 +194,20 @@ def _select_expr(self: Any, *expr: Any) -> Any:
     return frame_methods.METHODS["selectExpr"](self, *expr)
 
 
+def _action(name: str) -> Method:
+    """A method that runs the query: what Spark says then quotes the statement that the user wrote, or none."""
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(self, name)(*args, **kwargs)
+        except PySparkException as error:
+            if (statement := statement_of(self)) is not None:
+                written_as(error, statement)
+            raise
+
+    return run
+
+
 def _derived(name: str) -> Method:
     """A method whose result remembers how it was made, for views of it."""
     ours = {"filter": _filter, "selectExpr": _select_expr}.get(name) or frame_methods.METHODS.get(name)
@@ -227,6 +241,10 @@ _VIEW_METHODS: Final = (
     "createGlobalTempView",
     "createOrReplaceGlobalTempView",
 )
+_ACTIONS: Final = (
+    "collect", "count", "first", "head", "take", "tail", "show", "isEmpty", "toPandas", "toArrow", "toLocalIterator", "foreach",
+    "foreachPartition", "checkpoint", "localCheckpoint",
+)  # fmt: skip
 _METHODS: Final[dict[str, dict[str, Method]]] = {
     "session": {"sql": _sql, "table": _table, "read": _read},
     "frame": {
@@ -236,6 +254,7 @@ _METHODS: Final[dict[str, dict[str, Method]]] = {
         **frame_methods.METHODS,
         **{name: _derived(name) for name in DERIVING},
         **{name: _temporary_view(name) for name in _VIEW_METHODS},
+        **{name: _action(name) for name in _ACTIONS},
     },
     "group": frame_methods.GROUP_METHODS,
     "reader": reader.methods(table_by_name),

@@ -54,7 +54,9 @@ def run_sql(
     try:
         execution, found = _classified(session, sql, args, kwargs or {})
         if isinstance(found, sts.QueryText):
-            return run_query(execution, found.references)
+            answer = run_query(execution, found.references)
+            written_as(answer, sql if written is None else written)
+            return answer
         if not isinstance(found, sts.PassThrough):
             return execute(execution, found)
     except (FloebergError, PySparkException) as error:

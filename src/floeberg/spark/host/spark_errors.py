@@ -191,9 +191,16 @@ class StatementContext(QueryContext):  # type: ignore[misc]
         return shown_at(self._statement, self._start).strip("\n")
 
 
-def written_as(error: BaseException, statement: str) -> None:
-    """Notes the statement that the user wrote; the last note, that of the outermost call, counts."""
-    setattr(error, _STATEMENT, statement)
+def written_as(target: object, statement: str) -> None:
+    """Notes the statement that the user wrote, with an error or the DataFrame of its rows; the last note, that of the outermost
+    call, counts."""
+    setattr(target, _STATEMENT, statement)
+
+
+def statement_of(target: object) -> str | None:
+    """The statement that the user wrote for a DataFrame; None where it is not known."""
+    found = getattr(target, "__dict__", {}).get(_STATEMENT)
+    return found if isinstance(found, str) else None
 
 
 def to_spark_error(error: FloebergError) -> SparkError:

@@ -15,6 +15,7 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original, spark_sql
 from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
@@ -226,6 +227,11 @@ def _hidden(execution: Execution, references: References, sources: Sequence[_Sou
     """The metadata columns that the statement names, by reference."""
     if not names_any(references, HIDDEN_COLUMNS):
         return NOTHING
+    if quoted_patterns(execution.spark):
+        raise UnsupportedFeature(
+            f"metadata columns cannot be told from columns while {QUOTED_PATTERNS} is true: it would find them by patterns; "
+            "set it to false"
+        )
 
     def of_spark(parts: tuple[str, ...]) -> frozenset[str] | None:
         try:

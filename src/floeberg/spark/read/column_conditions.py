@@ -66,9 +66,15 @@ def _whole(condition: Any, names: Iterable[str]) -> Condition:
     if type(condition).__module__.startswith(_CONNECT):  # a classic Column has every attribute: one of its own members
         return _of_tree(condition._expr)
     found = _CLASSIC.fullmatch(repr(condition))
-    if found is None or not all(_SHOWN_NAME.fullmatch(name) for name in names):
+    if found is None or _may_be_misread(found["text"], names):
         return UNKNOWN
     return _of_classic(found["text"])
+
+
+def _may_be_misread(text: str, names: Iterable[str]) -> bool:
+    """Whether a name that could be taken for something else may stand in the text of a classic Column."""
+    lowered = text.lower()
+    return any(not _SHOWN_NAME.fullmatch(name) and name.lower() in lowered for name in names)
 
 
 def whole_condition_of(condition: Any, names: Iterable[str]) -> tuple[Condition, ...] | None:

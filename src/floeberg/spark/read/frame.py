@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import functions as F
 
 from floeberg.catalogs.base import LoadedTable
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.incremental import plan_appends
@@ -21,6 +22,7 @@ from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
 from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.kept_frames import KeptFrames
+from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
@@ -34,6 +36,8 @@ from floeberg.spark.read.reused_frames import frame_key, keep, planned_key, reus
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spec.schemas.schema import Schema
+
+_NO_PATTERN: Final = re.compile(r"\w+")
 
 
 def table_frame(
@@ -62,6 +66,7 @@ def table_frame(
     parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
     parsed = replace(parsed, skips_row_groups=skips_row_groups)
     metadata = table.state.metadata
+    _refuse_patterns(spark, metadata.current_schema, metadata.location)
     chosen: SnapshotChoice | None
     pruned_by: tuple[PrunedBy, ...] = ()
     key: Hashable = None
@@ -116,6 +121,16 @@ def table_frame(
         # Every use has a plan of the same form, the first one too.
         return reused(spark, kept, key, pruned_by) or frame
     return frame
+
+
+def _refuse_patterns(spark: Any, schema: Schema, location: str) -> None:
+    """Raises UnsupportedFeature for a name that Spark would take for a pattern of names."""
+    names = [field.name for field in schema.fields if not _NO_PATTERN.fullmatch(field.name)]
+    if names and quoted_patterns(spark):
+        raise UnsupportedFeature(
+            f"table {location}: while {QUOTED_PATTERNS} is true, the name of column {names[0]!r} is a pattern of names; set it "
+            "to false, or rename the column"
+        )
 
 
 def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -> Any:

@@ -12,7 +12,7 @@ from floeberg.arrow.formats.file_schema import file_fields
 from floeberg.arrow.formats.read_parquet import open_parquet
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.deletes.equality import can_join
-from floeberg.spark.read.parquet.columns import NativeColumn, native_column
+from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn, native_column
 from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids, wrapped_ids
 from floeberg.spark.read.parquet.metadata_columns import COMPUTED, LINEAGE
 from floeberg.spark.read.parquet.partition_columns import partition_sources
@@ -94,7 +94,7 @@ class ColumnChoice:
     def why_not(self, projection: Schema) -> str | None:
         """Why these columns cannot be read by Spark's reader; None if they can."""
         for column in self._schema.fields:
-            if column.name.lower() in SPARK_NAMES:
+            if column.name.lower() in SPARK_NAMES or column.name.lower().startswith(OWN_PREFIX):
                 return f"a column is named {column.name}"
         for column in projection.fields:
             if column.field_id not in COMPUTED and self.column(column) is None:

@@ -12,6 +12,8 @@ from floeberg.spec.types import V3_TYPES, IcebergType, NestedField, StructType, 
 from floeberg.spec.values.defaults import check_default
 
 V3: Final = 3
+ENGINE_PREFIX: Final = "__floeberg_"
+"""What the names of columns begin with that exist only inside a scan or a change of rows."""
 
 
 def check_schema(schema: Schema, *, format_version: int, base: Schema | None = None) -> None:
@@ -25,9 +27,17 @@ def check_schema(schema: Schema, *, format_version: int, base: Schema | None = N
             check_field(field, name=name, format_version=format_version)
     for column in schema.fields:
         known = base.by_id.get(column.field_id) if base else None
-        if is_metadata_column(column.name) and (known is None or known.name != column.name):
-            raise InvalidInput(f"column name {column.name!r} is reserved for a metadata column; choose another")
+        if known is None or known.name != column.name:
+            _check_not_reserved(column.name)
     check_identifier_fields(schema)
+
+
+def _check_not_reserved(name: str) -> None:
+    """Raises InvalidInput for names that engines take, most of them without regard to case, for columns of their own."""
+    if is_metadata_column(name.lower()):
+        raise InvalidInput(f"column name {name!r} is reserved for a metadata column; choose another")
+    if name.lower().startswith(ENGINE_PREFIX):
+        raise InvalidInput(f"column name {name!r}: names that begin with {ENGINE_PREFIX} are reserved; choose another")
 
 
 def check_field(field: NestedField, *, name: str, format_version: int) -> None:

@@ -192,7 +192,7 @@ def replace_references(
     itself.
     """
     as_written: Callable[[str], str] = double_braces if escape_braces else str
-    rewrites = [*(Rewrite(use.start, use.end, as_written(use.text)) for use in references.qualifiers), *more]
+    rewrites = [*(Rewrite(use.start, use.end, as_written(use.text)) for use in (*references.qualifiers, *more))]
     for table in references.tables:
         rewrites.extend(_table_rewrites(table, table_text(table), as_written(quote_name(table.given_alias))))
     if function_text is not None:

@@ -85,6 +85,11 @@ def _refuse_target(cursor: Cursor, walk: ScopeWalk) -> None:
     if walk.names.table(name.parts) is None:
         return
     where = line_and_column(cursor.sql, name.start)
+    if cursor.tokens[0].upper == "FROM" and cursor.tokens[at - 2].upper == "INSERT":
+        raise UnsupportedFeature(
+            f"{display_name(name.parts)} ({where}): FROM … INSERT INTO … is not supported for our tables; run an "
+            "INSERT INTO … SELECT for each of them"
+        )
     raise UnsupportedFeature(
         f"{display_name(name.parts)} ({where}): a statement inside a script or another statement cannot change it; "
         "run that statement by itself with spark.sql",

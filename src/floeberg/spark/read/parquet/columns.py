@@ -11,6 +11,7 @@ from pyspark.sql import types as st
 
 from floeberg.spark.host.exact_types import MICROSECOND, NANOSECOND
 from floeberg.spark.host.types import FIELD_ID_KEY, NS_TYPES, spark_type
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.types import (
     UNSET,
     BinaryType,
@@ -39,7 +40,7 @@ from floeberg.spec.types import (
 from floeberg.sql.ddl.default_values import literal_text
 from floeberg.sql.text.lexer import quote_name
 
-OWN_PREFIX: Final = "__floeberg_"
+OWN_PREFIX: Final = ENGINE_PREFIX
 """The prefix of columns that exist only inside a scan."""
 EXISTS_DEFAULT: Final = "EXISTS_DEFAULT"
 

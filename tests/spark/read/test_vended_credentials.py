@@ -1,0 +1,83 @@
+"""Credentials that a REST catalog vends reach Spark's Python workers, for reading and for writing, and no plan shows them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+
+import floeberg as fb
+from catalogs.rest.scripted import ScriptedServer
+from servers.s3_server import running_s3_server
+
+SENTINEL = "vended-5ecret"
+
+
+@contextmanager
+def over_http(server: ScriptedServer) -> Iterator[str]:
+    """The scripted server on a port of its own."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_any(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            answer = server.handle(httpx.Request(self.command, f"http://catalog.test{self.path}", content=body))
+            self.send_response(answer.status_code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(answer.content)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(answer.content)
+
+        do_GET = do_POST = do_HEAD = handle_any
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing is printed."""
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{http.server_address[1]}/api"
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+@pytest.mark.s3
+def test_vended_credentials_reach_workers_and_no_plan(spark: Any) -> None:
+    with running_s3_server() as s3:
+        bucket = s3.new_bucket()
+        made = fb.catalog("made", warehouse=f"s3://{bucket}/wh", properties=s3.options())
+        made.create_namespace("db")
+        table = made.create_table("db.t", "id bigint", properties={"write.delete.mode": "merge-on-read"})
+        for ids in ([1, 2], [3, 4]):
+            table.append(pa.table({"id": pa.array(ids, pa.int64())}))
+        server = ScriptedServer(namespaces={("db",): {}})
+        server.put(("db", "t"), table.metadata)
+        vended = {**s3.options(), "s3.secret-access-key": SENTINEL, "s3.session-token": f"{SENTINEL}-session"}
+        server.credentials = [{"prefix": f"s3://{bucket}/wh/", "config": vended}]
+        with over_http(server) as uri, fb.catalog("vended", type="rest", uri=uri) as cat:
+            fb.attach(spark, cat)
+            try:
+                frame = spark.table("vended.db.t")
+                assert sorted(row.id for row in frame.collect()) == [1, 2, 3, 4]
+                spark.sql("INSERT INTO vended.db.t VALUES (5)")
+                spark.sql("DELETE FROM vended.db.t WHERE id = 2")
+                assert sorted(row.id for row in spark.table("vended.db.t").collect()) == [1, 3, 4, 5]
+                shown = io.StringIO()
+                with contextlib.redirect_stdout(shown):
+                    frame.explain(True)
+                settings = str(spark.conf.getAll)
+                assert SENTINEL not in shown.getvalue() + settings + repr(cat) + str(fb.explain(frame))
+            finally:
+                fb.detach(spark)
+    assert not any(SENTINEL in str(request.url) for request in server.requests)

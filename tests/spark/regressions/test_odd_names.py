@@ -1,0 +1,82 @@
+"""Names that could be taken for something else: patterns, aliases that differ by case, braces, names of columns inside a scan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.read.frame_explanation import explain
+from floeberg.spec.schemas import rules
+
+PATTERNS = "spark.sql.parser.quotedRegexColumnNames"
+
+
+def _rows(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in frame.collect()), key=str)
+
+
+def test_names_between_backquotes_that_are_patterns_never_mix_columns_up(session: Any) -> None:
+    session.sql("CREATE TABLE lake.db.patterns (id INT, `a.b` INT, axb INT)")
+    session.sql("INSERT INTO lake.db.patterns VALUES (1, NULL, 100)")
+    session.sql("CREATE TABLE lake.db.plain_names (id INT, ab INT)")
+    session.sql("INSERT INTO lake.db.plain_names VALUES (1, 10)")
+    with held_setting(session, PATTERNS, "true"):
+        assert _rows(session.sql("SELECT `(id)?+.+` FROM lake.db.plain_names")) == [(10,)]
+        session.sql("UPDATE lake.db.plain_names SET `ab` = 11 WHERE `id` = 1")
+        with pytest.raises(UnsupportedFeature, match="pattern"):
+            session.sql("SELECT * FROM lake.db.patterns").collect()
+        with pytest.raises(UnsupportedFeature, match="metadata columns"):
+            session.sql("SELECT _pos, `.*` FROM lake.db.plain_names")
+    assert _rows(session.sql("SELECT * FROM lake.db.patterns")) == [(1, None, 100)]
+    assert _rows(session.sql("SELECT * FROM lake.db.plain_names")) == [(1, 11)]
+
+
+def test_aliases_of_a_merge_may_differ_by_case_alone(session: Any) -> None:
+    with held_setting(session, "spark.sql.caseSensitive", "true"):
+        session.sql("CREATE TABLE lake.db.cased (id INT, v INT)")
+        session.sql("INSERT INTO lake.db.cased VALUES (1, 100)")
+        session.sql(
+            "MERGE INTO lake.db.cased AS a USING (SELECT 1 AS id, 5 AS v, 5 AS w) AS A ON a.id = A.id AND A.v = A.w "
+            "WHEN MATCHED THEN UPDATE SET v = A.w WHEN NOT MATCHED THEN INSERT (id, v) VALUES (A.id, -1)"
+        )
+        assert _rows(session.table("lake.db.cased")) == [(1, 5)]
+        source = session.range(1).selectExpr("1 AS id", "6 AS v", "6 AS w").alias("CASED")
+        source.mergeInto("lake.db.cased", F.expr("cased.id = CASED.id AND CASED.v = w")).whenMatched().update(
+            {"v": F.col("w")}
+        ).whenNotMatched().insert({"id": F.lit(9)}).merge()
+        assert _rows(session.table("lake.db.cased")) == [(1, 6)]
+
+
+def test_names_of_columns_inside_a_scan_and_of_metadata_columns_are_reserved(session: Any, monkeypatch: Any) -> None:
+    for name in ("_FILE", "_Row_Id", "__floeberg_file_name", "__FLOEBERG_x"):
+        with pytest.raises(InvalidInput, match="reserved"):
+            session.sql(f"CREATE TABLE lake.db.reserved (id INT, {name} STRING)")
+    monkeypatch.setattr(rules, "ENGINE_PREFIX", "no such name")
+    session.sql("CREATE TABLE lake.db.taken (__floeberg_file_name STRING, __floeberg_row_index INT, id INT)")
+    session.sql("INSERT INTO lake.db.taken VALUES ('a', 7, 1), ('b', 8, 2)")
+    assert _rows(session.sql("SELECT *, _pos < 9 FROM lake.db.taken WHERE id > 1")) == [("b", 8, 2, True)]
+    assert _rows(session.table("lake.db.taken").where("id = 1")) == [("a", 7, 1)]
+    with pytest.raises(UnsupportedFeature, match="rename"):
+        session.sql("UPDATE lake.db.taken SET id = 3")
+
+
+def test_an_insert_into_several_tables_says_what_to_do(session: Any) -> None:
+    session.sql("CREATE TABLE lake.db.several (id INT)")
+    with pytest.raises(UnsupportedFeature, match="INSERT INTO … SELECT for each"):
+        session.sql("FROM range(3) INSERT INTO lake.db.several SELECT id INSERT INTO lake.db.several SELECT id + 1")
+
+
+def test_a_column_of_an_odd_name_costs_no_pruning_of_others(session: Any) -> None:
+    session.sql("CREATE TABLE lake.db.odd (id INT, `a, 5)` INT, `3` INT)")
+    for number in (1, 5):
+        session.sql(f"INSERT INTO lake.db.odd VALUES ({number}, {number + 10}, 3)")
+    table = session.table("lake.db.odd")
+    found = table.where(F.col("id") == 5)
+    assert explain(found).planned_files == 1
+    assert _rows(found) == [(5, 15, 3)]
+    assert _rows(table.where(F.col("`a, 5)`") == 11)) == [(1, 11, 3)]
+    assert _rows(table.where(F.col("id") > F.col("`3`"))) == [(5, 15, 3)]
