@@ -99,7 +99,7 @@ def test_dead_letters_take_bad_events_with_the_reason_once_for_each_batch(sessio
     result = _cdc(session, "lake.db.lenient", rows, **options)
     assert (result.bad, result.rows_written) == (3, 1)
     assert _cdc(session, "lake.db.lenient", rows, **options).skipped
-    letters = session.table("lake.db.letters").collect()
+    letters = session.table("lake.db.letters").where("target = 'lake.db.lenient'").collect()
     assert sorted((row.target, row.reason, row.batch) for row in letters) == [
         ("lake.db.lenient", "another event of its key has the same order", "job:0"),
         ("lake.db.lenient", "another event of its key has the same order", "job:0"),
@@ -149,3 +149,20 @@ def test_keys_of_several_columns_branches_and_refused_tables(session: Any) -> No
     session.sql("CREATE TABLE lake.db.old (a int, b string) TBLPROPERTIES ('format-version' = '1')")
     with pytest.raises(fb.errors.UnsupportedFeature, match="format version 1 has no delete files"):
         fb.cdc(second, "lake.db.old", keys=["a"], op="op", order_by="ord")
+
+
+@pytest.mark.parametrize("lookup", [None, "position"])
+def test_a_value_that_does_not_fit_its_column_is_a_dead_letter_and_uuids_of_any_case_are_one_key(
+    session: Any, lookup: str | None
+) -> None:
+    table = f"db.narrow_{lookup}"
+    schema = fb.Schema(fb.NestedField(1, "id", fb.types.UuidType()), fb.NestedField(2, "n", fb.types.IntegerType()))
+    session.lake.create_table(table, schema, properties={"format-version": "2"})
+    key = "0123abcd-0000-0000-0000-00000000000f"
+    rows = [("I", 1, key, 1), ("U", 2, key.upper(), 2), ("I", 3, key.replace("f", "e"), 1 << 40)]
+    frame = session.createDataFrame(rows, "op string, ord bigint, id string, n bigint")
+    options: dict[str, Any] = {"keys": "id", "op": "op", "order_by": "ord", "lookup": lookup}
+    result = fb.cdc(frame, f"lake.{table}", dead_letters="lake.db.letters", **options)
+    assert (result.bad, _rows(session, f"lake.{table}")) == (1, {(key, 2)})
+    letters = session.table("lake.db.letters").where(f"target = 'lake.{table}'").collect()
+    assert [(row.reason, str(1 << 40) in row.event) for row in letters] == [("column 'n' does not fit type int", True)]

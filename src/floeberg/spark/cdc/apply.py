@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F
+
 from floeberg.catalogs.base import LoadedTable
 from floeberg.change_events.delta_commit import check_takes_deltas, delta_layout, delta_operations, plan_reach, total
 from floeberg.change_events.keys import key_fields
@@ -15,9 +17,9 @@ from floeberg.commit.commit import Committed, commit_operations, skip_committed
 from floeberg.commit.idempotence import AppTransaction
 from floeberg.commit.operation import Operation
 from floeberg.commit.retry import RetryPolicy
-from floeberg.errors import CommitConflict, FloebergError, InvalidInput, ValidationConflict
+from floeberg.errors import CommitConflict, FloebergError, InvalidInput, UnsupportedFeature, ValidationConflict
 from floeberg.row_changes.schema_evolution import evolve_schema
-from floeberg.spark.cdc.column_events import EventFrame, column_events
+from floeberg.spark.cdc.column_events import EventFrame, column_events, with_misfits
 from floeberg.spark.cdc.dead_letters import DeadLetterTask, dead_letter_table, dead_letter_task
 from floeberg.spark.cdc.delta_job import DeltaTask, write_events
 from floeberg.spark.cdc.envelope_events import envelope_events
@@ -28,7 +30,7 @@ from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.destination import Destination, destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.session import AttachedSession, session_of
-from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.host.types import has_nanoseconds, iceberg_schema_of
 from floeberg.spark.workers.stores import worker_stores
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.job import remove_written
@@ -38,8 +40,9 @@ from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.manifest_entry import DataFile
-from floeberg.spec.types import NestedField, StructType
+from floeberg.spec.types import NestedField, StructType, UuidType
 from floeberg.sql.text.cursor import parse_parts
+from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
@@ -189,6 +192,12 @@ class _Batch:
         letters: _Letters | None,
     ) -> CdcResult:
         """Looks the keys up first, so that rows are deleted by position."""
+        for field in keys:
+            if has_nanoseconds(field.type):
+                raise UnsupportedFeature(
+                    f"table {self._name}: key column {field.name!r} ({field.type}) cannot be looked up; leave lookup out",
+                    table=self._name,
+                )
         target = ChangedTable(
             session=self._session,
             identifier=self._identifier,
@@ -236,6 +245,8 @@ class _Batch:
             evolved = evolve_schema(state.metadata, iceberg_schema_of(rows.schema), case_sensitive=case_sensitive)
             table = LoadedTable(self._base.pointer, replace(state, metadata=evolved.metadata))
             operations = evolved.operations
+        if self._options.dead_letters is not None:
+            events = with_misfits(events, table.state.metadata.current_schema)
         alignment = Alignment(
             table=self._name,
             schema=table.state.metadata.current_schema,
@@ -243,7 +254,11 @@ class _Batch:
             fills=self._options.merge_schema,
             carried=events.carried,
         )
-        return table, operations, replace(events, frame=aligned(events.frame, alignment))
+        rows = aligned(events.frame, alignment)
+        for field in table.state.metadata.current_schema.fields:
+            if isinstance(field.type, UuidType) and field.name in rows.columns:
+                rows = rows.withColumn(field.name, F.lower(F.col(quote_name(field.name))))  # so that equal keys meet
+        return table, operations, replace(events, frame=rows)
 
     def _events(self, schema: Schema) -> EventFrame:
         if self._options.format != DEBEZIUM:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
@@ -12,6 +12,7 @@ from pyspark.sql import types as st
 from floeberg.change_events.events import CODES, EVENT, KIND, REASON, TEXT, order_columns
 from floeberg.errors import ColumnNotFound, InvalidInput
 from floeberg.spark.cdc.options import CdcOptions
+from floeberg.spark.host.types import spark_type
 from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.text.lexer import quote_name
 
@@ -64,6 +65,30 @@ def column_events(frame: DataFrame, options: CdcOptions, schema: Schema, *, tabl
     if options.skip:
         source = frame.where(said.isNull() | ~said.isin([code.upper() for code in options.skip]))
     return EventFrame(source.select(*columns), len(orders), one_partition)
+
+
+def with_misfits(events: EventFrame, schema: Schema) -> EventFrame:
+    """The events with a reason where a value does not fit its column's type, and the whole event as text; the value itself is
+    null then. For dead letters: without them Spark's own cast fails."""
+    frame = events.frame
+    misfit = F.lit(None).cast("string")
+    columns = []
+    for field in frame.schema.fields:
+        column = F.col(quote_name(field.name))
+        target = None if field.name in events.carried else schema.find(field.name, case_sensitive=False)
+        wanted = None if target is None else spark_type(target.type)
+        if target is not None and wanted != field.dataType and isinstance(wanted, st.AtomicType):
+            fits = column.isNull() | column.try_cast(wanted).isNotNull()
+            misfit = F.coalesce(misfit, F.when(~fits, F.lit(f"column {target.name!r} does not fit type {target.type}")))
+            column = F.when(fits, column)
+        if field.name not in (REASON, TEXT):
+            columns.append(column.alias(field.name))
+    own = [quote_name(field.name) for field in frame.schema.fields if field.name not in events.carried]
+    text = F.when(misfit.isNotNull(), F.to_json(F.struct(*own)))
+    text = F.coalesce(F.col(TEXT), text) if events.has_text else text
+    reason = F.coalesce(F.col(REASON), misfit)
+    found = frame.select(*columns, reason.alias(REASON), text.alias(TEXT))
+    return replace(events, frame=found, has_text=True)
 
 
 def is_kafka(names: Sequence[str] | dict[str, str], own: set[str]) -> bool:
