@@ -15,6 +15,7 @@ from floeberg.api.table import Table
 from floeberg.arrow.columns.physical import array_of
 from floeberg.arrow.columns.types import arrow_schema
 from floeberg.errors import InvalidInput
+from floeberg.spark.read.frame_explanation import explain
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     DecimalType,
@@ -187,3 +188,24 @@ def test_values_that_spark_has_cut_are_refused_unless_they_are_cast(session: Any
     session.sql("INSERT INTO lake.db.cut (id, z) SELECT id + 100, CAST(z AS TIMESTAMP) FROM lake.db.cut")
     stored = rows(session, "cut")["z"].cast(pa.int64()).to_pylist()
     assert stored == [*before, *(None if each is None else each // 1000 * 1000 for each in before)]
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_rows_that_sparks_own_reader_reads_keep_their_nanoseconds(session: Any, mode: str) -> None:
+    name = f"plain_{mode.replace('-', '_')}"
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "c", NS), NestedField(3, "z", NS_ZONED))
+    properties = {f"write.{verb}.mode": mode for verb in ("update", "merge")}
+    table = session.lake.create_table(f"db.{name}", schema, format_version=3, properties=properties)
+    values = [1_700_000_000_123_456_789, -1, None, 999]
+    columns = [pa.array(range(4), pa.int64()), *(array_of(values, kind) for kind in (NS, NS_ZONED))]
+    table.append(pa.Table.from_arrays(columns, schema=arrow_schema(schema)))
+    assert explain(session.table(f"lake.db.{name}")).arrow_files == 0
+    session.sql(f"UPDATE lake.db.{name} SET id = id + 10 WHERE id < 3")
+    session.sql(
+        f"MERGE INTO lake.db.{name} t USING (SELECT 10 AS k) s ON t.id = s.k WHEN MATCHED THEN UPDATE SET id = 20"
+    )
+    found = session.lake.load_table(f"db.{name}").scan().to_arrow().sort_by("id")
+    assert found.column("id").to_pylist() == [3, 11, 12, 20]
+    for column in ("c", "z"):
+        numbers = [one.value for one in found.column(column)]
+        assert numbers == [999, -1, None, 1_700_000_000_123_456_789]
