@@ -131,6 +131,8 @@ POINT = StructType((NestedField(2, "x", INT, initial_default=0), NestedField(3, 
         (("x",), (3,), None, {"x": 3, "y": 0}),
         ((), None, {}, {"x": 0, "y": 0}),
         (("y",), (-1,), {}, {"x": 0, "y": -1}),
+        ((), None, {"x": 7}, {"x": 7, "y": 0}),
+        (("y",), (-1,), {"x": 7}, {"x": 0, "y": -1}),
     ],
 )
 def test_defaults_of_structs_are_those_of_the_specification_s_table(

@@ -12,7 +12,7 @@ from floeberg.spec.evolution.schema_update import SchemaUpdate
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.schemas.schema_json import schema_from_json
 from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType
-from floeberg.spec.values.defaults import check_default, complete_struct, initial_value, retype, write_value
+from floeberg.spec.values.defaults import check_default, initial_value, retype, write_value
 
 POINT = StructType(
     (
@@ -22,20 +22,11 @@ POINT = StructType(
 )
 
 
-@pytest.mark.parametrize(
-    ("point_default", "data_value", "result"),
-    [
-        (None, None, None),
-        (None, {"x": 3}, {"x": 3, "y": 0}),
-        ({}, None, {"x": 0, "y": 0}),
-        ({}, {"y": -1}, {"x": 0, "y": -1}),
-    ],
-)
-def test_the_specifications_table_of_struct_defaults(point_default, data_value, result):
+@pytest.mark.parametrize(("point_default", "result"), [(UNSET, UNSET), (None, None), ({}, {"x": 0, "y": 0})])
+def test_a_struct_that_is_not_there_takes_its_default_made_of_its_members_defaults(point_default, result):
     field = NestedField(1, "point", POINT, initial_default=point_default, write_default=point_default)
-    for value in (initial_value, write_value):
-        got = value(field) if data_value is None else complete_struct(POINT, data_value, value)
-        assert got == result
+    assert initial_value(field) == result
+    assert write_value(field) == result
 
 
 def test_seed_002_a_member_missing_from_a_structs_default_takes_its_own_default():
@@ -49,11 +40,12 @@ def test_seed_002_struct_defaults_are_understood_in_nested_structs():
     assert initial_value(outer) == {"p": {"x": 1, "y": 0}}
 
 
-def test_without_a_default_an_optional_column_is_null_and_a_required_one_must_be_given():
-    assert initial_value(NestedField(1, "a", t.INT)) is None
-    assert write_value(NestedField(1, "a", t.INT)) is None
-    with pytest.raises(InvalidInput, match="required and has no write default"):
-        write_value(NestedField(1, "a", t.INT, required=True))
+def test_a_structs_default_without_a_value_for_a_required_member_is_an_error():
+    point = StructType((NestedField(2, "x", t.INT, required=True), NestedField(3, "y", t.INT)))
+    assert initial_value(NestedField(1, "p", point, initial_default={"x": 7})) == {"x": 7, "y": None}
+    for default in ({}, {"x": None}, {"y": 1}):
+        with pytest.raises(InvalidInput, match="needs a default for its required 'x'"):
+            initial_value(NestedField(1, "p", point, initial_default=default))
 
 
 def test_seed_002_defaults_in_metadata_of_v2_are_understood():

@@ -12,12 +12,10 @@ import pyarrow as pa
 from floeberg.arrow.columns.types import arrow_field, arrow_type
 from floeberg.errors import InvalidInput
 from floeberg.spec.types import (
-    UNSET,
     DateType,
     IcebergType,
     ListType,
     MapType,
-    NestedField,
     StructType,
     TimestampNsType,
     TimestampType,
@@ -63,21 +61,6 @@ def repeat(value: object, data_type: IcebergType, length: int) -> pa.Array:
         return pa.nulls(length, arrow_type(data_type))
     one = array_of([value], data_type)
     return one.take(pa.array(np.zeros(length, dtype=np.int64))) if length != 1 else one
-
-
-def default_of(field: NestedField, *, kind: str) -> object:
-    """A field's `initial_default` or `write_default`, UNSET when there is none; that of a struct is made of its
-    members' own: https://iceberg.apache.org/spec/#default-values"""
-    value = getattr(field, kind)
-    if value is UNSET or value is None or not isinstance(field.type, StructType):
-        return value
-    members = {}
-    for member in field.type.members:
-        default = default_of(member, kind=kind)
-        if default is UNSET and member.required:
-            raise InvalidInput(f"the default of column {field.name!r} needs a default for its required {member.name!r}")
-        members[member.name] = None if default is UNSET else default
-    return members
 
 
 def physical_value(scalar: pa.Scalar, data_type: IcebergType) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from floeberg.arrow.columns.conversion import converter_for
-from floeberg.arrow.columns.physical import default_of, repeat
+from floeberg.arrow.columns.physical import repeat
 from floeberg.arrow.columns.types import arrow_field, arrow_schema, arrow_type, is_list
 from floeberg.arrow.formats.file_schema import FileField, find_child
 from floeberg.arrow.variant.decode import assemble_variants
@@ -28,6 +28,7 @@ from floeberg.spec.types import (
     UnknownType,
     VariantType,
 )
+from floeberg.spec.values.defaults import initial_value
 
 Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 Make: TypeAlias = Callable[[int], pa.Array]
@@ -123,7 +124,7 @@ class Resolver:
     def default(self, target: NestedField, *, path: str) -> object:
         """The value of a column that is not there."""
         try:
-            value = default_of(target, kind="initial_default")
+            value = initial_value(target)
         except FloebergError as error:
             raise DataFileCorrupt(f"{self._location}: {error}", location=self._location) from error
         if value is UNSET and target.required:

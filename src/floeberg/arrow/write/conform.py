@@ -10,7 +10,6 @@ from typing import Any, Final
 import pyarrow as pa
 
 from floeberg.arrow.columns.conversion import Convert, converter_for
-from floeberg.arrow.columns.physical import default_of
 from floeberg.arrow.columns.types import arrow_schema, arrow_type
 from floeberg.arrow.formats.file_schema import FileField, file_fields
 from floeberg.arrow.formats.projection import Resolver, column_of, plain
@@ -44,6 +43,7 @@ from floeberg.spec.types import (
     UuidType,
     VariantType,
 )
+from floeberg.spec.values.defaults import write_value
 
 DEFAULT_BATCH_ROWS: Final = 1 << 16
 _INT_TYPES: Final = (IntegerType, LongType)
@@ -106,7 +106,7 @@ class _WriteResolver(Resolver):
         return next((field for field in fields if field.field_id == target.field_id), None)
 
     def default(self, target: NestedField, *, path: str) -> object:
-        value = default_of(target, kind="write_default")
+        value = write_value(target)
         if value is UNSET and target.required:
             raise InvalidInput(
                 f"column {path + target.name!r} is required, has no write default, and is not in the data",

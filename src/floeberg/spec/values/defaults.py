@@ -31,39 +31,29 @@ NULL_DEFAULT_TYPES: Final = (UnknownType, VariantType, GeometryType, GeographyTy
 
 
 def initial_value(field: NestedField) -> object:
-    """What a row has for a field that its data file was written without; a struct comes as a dict with all members."""
-    return _effective(field.type, field.initial_default, initial_value)
+    """The `initial-default` of a field that a data file was written without, UNSET when there is none; that of a struct is a
+    dict of all members. Raises InvalidInput for a required member without a default."""
+    return _completed_default(field, field.initial_default, initial_value)
 
 
 def write_value(field: NestedField) -> object:
-    """What a writer stores for a field that it was given no value for. Raises InvalidInput for a required field
-    without a write default."""
-    value = _effective(field.type, field.write_default, write_value)
-    if value is None and field.required:
-        raise InvalidInput(f"column {field.name!r} is required and has no write default; give it a value")
-    return value
+    """The `write-default` of a field that a writer was given no value for, under the rules of `initial_value`."""
+    return _completed_default(field, field.write_default, write_value)
 
 
-def complete_struct(
-    struct: StructType, given: Mapping[str, object], member_value: Callable[[NestedField], object] = initial_value
-) -> dict[str, object]:
-    """All members of a struct value: those given, and for the others what `member_value` says."""
-    return {
-        member.name: given[member.name] if member.name in given else member_value(member) for member in struct.members
-    }
-
-
-def _effective(data_type: IcebergType, default: object, member_value: Callable[[NestedField], object]) -> object:
-    if default is None or default is UNSET:
-        return None
-    if isinstance(data_type, StructType) and isinstance(default, Mapping):
-        given = {
-            member.name: _effective(member.type, default[member.name], member_value)
-            for member in data_type.members
-            if member.name in default
-        }
-        return complete_struct(data_type, given, member_value)
-    return default
+def _completed_default(field: NestedField, default: object, member_default: Callable[[NestedField], object]) -> object:
+    if default is None or not isinstance(field.type, StructType) or not isinstance(default, Mapping):
+        return default
+    members = {}
+    for member in field.type.members:
+        if member.name in default:
+            value = _completed_default(member, default[member.name], member_default)
+        else:
+            value = member_default(member)
+        if member.required and (value is UNSET or value is None):
+            raise InvalidInput(f"the default of column {field.name!r} needs a default for its required {member.name!r}")
+        members[member.name] = None if value is UNSET else value
+    return members
 
 
 def check_default(data_type: IcebergType, value: object, *, name: str, format_version: int) -> object:
