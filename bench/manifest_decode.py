@@ -20,9 +20,9 @@ from pyiceberg.manifest import ManifestFile as PyIcebergManifestFile
 
 from floeberg.files.avro_container import write_container
 from floeberg.files.avro_schemas import manifest_entry_schema
-from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import read_manifest, write_manifest
 from floeberg.files.manifest_encode import entry_encoder
+from floeberg.files.manifest_frame import manifest_frame
 from floeberg.files.manifest_list import read_manifest_list, write_manifest_list
 from floeberg.files.manifest_rewrite import write_manifest_frame
 from floeberg.spec.partitions.specs import PartitionField, PartitionSpec

@@ -15,7 +15,7 @@ from floeberg.files.avro_schemas import (
     manifest_list_schema,
     partition_schema,
 )
-from floeberg.files.frame import stored_partition_type
+from floeberg.files.manifest_frame import stored_partition_type
 from floeberg.spec.types import DATE, STRING, UUID, DecimalType, NestedField, StructType
 from golden_collection.golden_files import GOLDEN
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from floeberg.effects.leniencies import gathered_leniencies
-from floeberg.files.frame import decode_manifest
 from floeberg.files.manifest import write_manifest
+from floeberg.files.manifest_frame import decode_manifest
 from floeberg.files.manifest_list import read_manifest_list, write_manifest_list
 from floeberg.spec.snapshots.manifest_entry import FieldSummary, ManifestFile
 from strategies.avro_variations import vary_container

@@ -18,7 +18,6 @@ from pyiceberg.manifest import ManifestFile as PyIcebergManifestFile
 
 from floeberg.errors import InvalidInput, ManifestCorrupt, UnsupportedFeature
 from floeberg.files.avro_container import read_header
-from floeberg.files.frame import decode_manifest, inherit, manifest_frame, stored_partition_type
 from floeberg.files.manifest import (
     UNASSIGNED_SEQUENCE_NUMBER,
     entries,
@@ -27,6 +26,7 @@ from floeberg.files.manifest import (
     read_manifest_header,
     write_manifest,
 )
+from floeberg.files.manifest_frame import decode_manifest, inherit, manifest_frame, stored_partition_type
 from floeberg.files.manifest_rewrite import write_manifest_frame
 from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
 from floeberg.spec.partitions.transforms import parse_transform

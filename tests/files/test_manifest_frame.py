@@ -18,8 +18,8 @@ from polars.testing import assert_frame_equal
 from floeberg.errors import ManifestCorrupt
 from floeberg.files import frame as frame_module
 from floeberg.files.avro_container import read_block_groups, read_blocks, read_header, write_container
-from floeberg.files.frame import COLUMN_NAMES, decode_manifest, inherit, manifest_frame, stored_partition_type
 from floeberg.files.manifest import write_manifest
+from floeberg.files.manifest_frame import COLUMN_NAMES, decode_manifest, inherit, manifest_frame, stored_partition_type
 from floeberg.files.metric_columns import with_metric_columns
 from floeberg.spec.snapshots.manifest_entry import ManifestContent, ManifestFile
 from floeberg.spec.types import DATE, INT, LONG, STRING, TIMESTAMP, UNKNOWN, DecimalType, NestedField, StructType

@@ -17,8 +17,8 @@ from floeberg.errors import ManifestCorrupt
 from floeberg.files import frame as frame_module
 from floeberg.files import regular_metrics
 from floeberg.files.avro_container import encode_long, read_blocks, read_header, write_container
-from floeberg.files.frame import decode_manifest
 from floeberg.files.manifest import write_manifest
+from floeberg.files.manifest_frame import decode_manifest
 from floeberg.files.metric_columns import METRIC_MAPS, metric_name, with_metric_columns
 from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.schema import Schema

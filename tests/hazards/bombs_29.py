@@ -15,7 +15,7 @@ from floeberg.errors import FormatError
 from floeberg.files.avro_container import MAGIC, encode_long, write_container
 from floeberg.files.compression import compress_avro_block, lz4_compress
 from floeberg.files.deletion_vector import decode_positions, encode_deletion_vector
-from floeberg.files.frame import decode_manifest
+from floeberg.files.manifest_frame import decode_manifest
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.files.metadata_file import decode_metadata_file
 from floeberg.files.puffin import Blob, read_blob, read_footer, write_puffin

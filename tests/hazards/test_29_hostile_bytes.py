@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from floeberg.errors import FormatError, LimitExceeded, ManifestCorrupt
 from floeberg.files.avro_container import Header, encode_long, read_blocks, read_header, write_container
 from floeberg.files.deletion_vector import decode_deletion_vector, decode_positions
-from floeberg.files.frame import decode_manifest
 from floeberg.files.limits import DEFAULT_LIMITS
+from floeberg.files.manifest_frame import decode_manifest
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.files.puffin import read_blob, read_footer
 from golden_collection.golden_files import GOLDEN

@@ -15,8 +15,8 @@ from polars.testing import assert_frame_equal
 from floeberg.effects.leniencies import Leniency, gathered_leniencies
 from floeberg.errors import ManifestCorrupt
 from floeberg.files.avro_container import read_header, write_container
-from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import WrittenManifest, write_manifest
+from floeberg.files.manifest_frame import manifest_frame
 from floeberg.files.manifest_list import read_manifest_list, write_manifest_list
 from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
 from floeberg.spec.partitions.transforms import IdentityTransform

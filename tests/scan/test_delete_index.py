@@ -16,8 +16,8 @@ from floeberg.expr.bind import bind_reference
 from floeberg.expr.bounds import Known
 from floeberg.expr.evaluate import order_key
 from floeberg.expr.metrics_eval import known_of_column
-from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import write_manifest
+from floeberg.files.manifest_frame import manifest_frame
 from floeberg.files.metric_columns import ALL_MAPS, with_metric_columns
 from floeberg.scan import delete_index
 from floeberg.scan.delete_index import PATH_ID, DeleteIndex

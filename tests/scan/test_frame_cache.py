@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from polars.testing import assert_frame_equal
 
-from floeberg.files.frame import decode_manifest
 from floeberg.files.manifest import write_manifest
+from floeberg.files.manifest_frame import decode_manifest
 from floeberg.scan.frame_cache import FrameCache
 from golden_collection.golden_files import GOLDEN
 from strategies.data_files import SNAPSHOT_ID, manifests

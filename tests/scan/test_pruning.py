@@ -15,8 +15,8 @@ from floeberg.expr.evaluate import keeps
 from floeberg.expr.metrics_eval import may_contain_match
 from floeberg.expr.nodes import PREFIX_OPS, SET_OPS, UNARY_OPS, BoundPredicate, Op
 from floeberg.expr.projection import inclusive_projection
-from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import write_manifest
+from floeberg.files.manifest_frame import manifest_frame
 from floeberg.files.metric_columns import METRIC_MAPS, with_metric_columns
 from floeberg.scan.pruning import field_ids, metrics_mask, partition_mask
 from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestEntry

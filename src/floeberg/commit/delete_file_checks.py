@@ -1,5 +1,10 @@
-"""Checks of added delete files: the kind fits the table's version, the partition is that of the data file, and each data file
-has at most one deletion vector. https://iceberg.apache.org/spec/#delete-formats"""
+"""Checks of added delete files: the kind fits the table's version, the partition is that of the data file, and there is at most
+one deletion vector per data file. https://iceberg.apache.org/spec/#delete-formats
+
+One deletion vector per data file, elsewhere: `row_changes/deletes.py` writes a vector that takes in the older one and removes
+it, `commit/validations.py` refuses a vector that a concurrent commit added too (no_concurrent_deletion_vectors), and
+`scan/delete_index.py` refuses to read a table with two.
+"""
 
 from __future__ import annotations
 

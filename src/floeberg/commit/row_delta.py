@@ -1,4 +1,5 @@
-"""Row deltas: rows deleted in place by delete files, with new rows beside them (merge-on-read)."""
+"""Row deltas: the commit of a merge-on-read change, which adds delete files and data files with new rows, and what is validated
+before a row delta commits: https://iceberg.apache.org/spec/#optimistic-concurrency"""
 
 from __future__ import annotations
 

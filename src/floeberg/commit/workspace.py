@@ -15,9 +15,9 @@ import polars as pl
 
 from floeberg.commit.pointer import TablePointer
 from floeberg.errors import FloebergError, StorageError, UnsupportedFeature
-from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import WrittenManifest, read_manifest, unlisted_manifest, write_manifest
 from floeberg.files.manifest import entries as entries_of
+from floeberg.files.manifest_frame import manifest_frame
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata

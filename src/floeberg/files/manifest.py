@@ -17,9 +17,9 @@ from floeberg.errors import InvalidInput, ManifestCorrupt, UnsupportedFeature
 from floeberg.files.avro_container import Header, blocked, read_header, write_container
 from floeberg.files.avro_schemas import manifest_entry_schema
 from floeberg.files.compression import avro_codec
-from floeberg.files.frame import manifest_frame
 from floeberg.files.limits import DEFAULT_LIMITS, DecodeLimits
 from floeberg.files.manifest_encode import entry_encoder
+from floeberg.files.manifest_frame import manifest_frame
 from floeberg.files.partition_summary import PartitionSummaries
 from floeberg.spec.partitions.specs import PartitionSpec, partition_fields_to_json
 from floeberg.spec.schemas.schema import Schema
@@ -116,7 +116,7 @@ def read_manifest(
 
 
 def entries(frame: pl.DataFrame, partition_type: StructType) -> list[ManifestEntry]:
-    """The rows of a whole frame (`files.frame`) as entries. Raises UnsupportedFeature for a file format not known."""
+    """The rows of a whole frame (`files.manifest_frame`) as entries. Raises UnsupportedFeature for a file format not known."""
     columns: dict[str, list[object]] = {name: frame.get_column(name).to_list() for name in _PLAIN}
     columns |= {name: _maps(frame.get_column(name)) for name in _MAPS}
     columns |= {name: list(number_tuples(frame.get_column(name))) for name in _LISTS}

@@ -53,7 +53,7 @@ def write_manifest_frame(
     codec: str = "gzip",
     level: int | None = None,
 ) -> WrittenManifest:
-    """`manifest.write_manifest` for the rows of a whole frame (`files.frame`), whose `status` and `snapshot_id` the
+    """`manifest.write_manifest` for the rows of a whole frame (`files.manifest_frame`), whose `status` and `snapshot_id` the
     caller has set. Raises InvalidInput."""
     partition_type = spec.partition_type(schema) if partition_type is None else partition_type
     _check(frame, format_version, snapshot_id, content)

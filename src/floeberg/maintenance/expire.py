@@ -122,6 +122,9 @@ def _retained_refs(base: TableMetadata, *, now_ms: int) -> dict[str, SnapshotRef
 
 
 def _retained_ids(base: TableMetadata, refs: dict[str, SnapshotRef], expiry: Expiry, *, now_ms: int) -> set[int]:
+    """Snapshot retention: of each branch the last min-snapshots-to-keep snapshots and those no older than
+    max-snapshot-age-ms, the heads of references, and young snapshots of no branch.
+    https://iceberg.apache.org/spec/#snapshot-retention-policy"""
     age = integer_property(base.properties, MAX_SNAPSHOT_AGE, MAX_SNAPSHOT_AGE_DEFAULT)
     older_than_ms = now_ms - age if expiry.older_than_ms is None else expiry.older_than_ms
     least = expiry.retain_last or integer_property(base.properties, MIN_SNAPSHOTS, 1)

@@ -10,7 +10,7 @@ from floeberg.catalogs.metadata_files import metadata_folder, read_metadata
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import FileNotFound
-from floeberg.files.frame import manifest_frame
+from floeberg.files.manifest_frame import manifest_frame
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import EntryStatus

@@ -1,8 +1,10 @@
 """Which delete files apply to which data files: https://iceberg.apache.org/spec/#scan-planning
 
 - a deletion vector to the data file it names, and then no position delete file does;
-- a position delete file to data files of its partition that are not newer, or to the one it names, if that is all it holds;
-- an equality delete file to older data files of its partition, or to all older ones when its spec is unpartitioned.
+- a position delete file to data files of its partition whose data sequence number is at or below its own, or to the one that
+  it names, if it holds positions of no other;
+- an equality delete file to data files of its spec and partition with a lower data sequence number than its own, or to all
+  data files with a lower sequence number when its spec is unpartitioned.
 
 Partition means the spec and all values. Files and deletes are joined by partition and path, columns at once, and the
 pairs that metrics prove to be without effect are left out.

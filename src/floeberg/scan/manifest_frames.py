@@ -13,8 +13,8 @@ import polars as pl
 
 from floeberg.effects.protocols import Store
 from floeberg.errors import FormatError, InvalidInput, ManifestCorrupt, UnsupportedFeature
-from floeberg.files.frame import manifest_frame
 from floeberg.files.manifest import unlisted_manifest
+from floeberg.files.manifest_frame import manifest_frame
 from floeberg.files.manifest_list import read_manifest_list
 from floeberg.files.metric_columns import ALL_MAPS, metric_names
 from floeberg.scan.frame_cache import FrameCache

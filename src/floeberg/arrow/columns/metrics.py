@@ -139,7 +139,7 @@ class MetricsCollector:
 
 
 def lower_bound(data_type: IcebergType, least: Any, mode: MetricsMode) -> bytes | None:
-    """The bound for a least value: shortened, it is still no greater. Zero counts as -0.0, the first of the zeros."""
+    """The bound for a least value, truncated: it is still no greater. Zero counts as -0.0, the first of the zeros."""
     if isinstance(data_type, (FloatType, DoubleType)):
         least = -0.0 if least == 0 else least
     elif mode.kind is ModeKind.TRUNCATE and isinstance(data_type, (StringType, BinaryType)):
@@ -148,7 +148,7 @@ def lower_bound(data_type: IcebergType, least: Any, mode: MetricsMode) -> bytes 
 
 
 def upper_bound(data_type: IcebergType, greatest: Any, mode: MetricsMode) -> bytes | None:
-    """The bound for a greatest value: shortened, it is rounded up; None when there is nothing above to round to."""
+    """The bound for a greatest value, truncated and then rounded up; None when there is nothing above to round to."""
     if isinstance(data_type, (FloatType, DoubleType)):
         greatest = 0.0 if greatest == 0 else greatest
     elif mode.kind is ModeKind.TRUNCATE and isinstance(data_type, StringType):

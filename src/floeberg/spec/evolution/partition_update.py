@@ -51,7 +51,8 @@ class PartitionSpecUpdate:
 
     def add_field(self, term: str | PartitionTerm, name: str | None = None) -> PartitionSpecUpdate:
         """Adds a field such as `bucket(16, id)` at the end, named as the reference implementation would unless a name
-        is given. A field that this update removed is taken back."""
+        is given. A field that this update removed is taken back, and from v2 on a field that is re-added gets the field id
+        it had in an older spec."""
         parsed = parse_partition_term(term) if isinstance(term, str) else term
         name = name or parsed.name
         source_ids, transform = self._resolve(parsed)
@@ -136,7 +137,8 @@ class PartitionSpecUpdate:
         return self if name in (None, existing.name) else self.rename_field(existing.name, name)
 
     def _recycled(self, source_ids: tuple[int, ...], transform: Transform, name: str | None) -> PartitionField | None:
-        """An equal field of an older spec, the newest first: its id, and its name unless one is given, serve again.
+        """An equal field of an older spec, the newest first: a field that is re-added gets the field id it had, and its name
+        unless one is given.
 
         Not while a void field of the current spec, from the table's days as v1, still holds that id.
         """

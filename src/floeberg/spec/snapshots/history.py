@@ -2,6 +2,9 @@
 
 Clocks of writers differ. The order of commits is the order of the log; times in it must not run backwards by more than
 a minute, or the reference implementation refuses the table.
+
+`finished_snapshot_log` (spec/changes/builder_snapshots.py) decides which entries a commit adds: a snapshot that the same commit
+added and replaced was never current, and is left out. Removing a snapshot removes the entries up to it (without_unknown_past).
 """
 
 from __future__ import annotations

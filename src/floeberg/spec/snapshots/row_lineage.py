@@ -1,6 +1,11 @@
 """Row ids at the level of table metadata: https://iceberg.apache.org/spec/#row-lineage
 
 A row id is a long that is given once. Sums are checked: an id beyond a long raises instead of wrapping around.
+
+Written: `commit/snapshot_writer.py` assigns first-row-id to manifests and to the snapshot. Read: `files/manifest_frame.py`
+(inherit) gives each data file its first_row_id, and rows without a stored id get first_row_id + _pos in
+`arrow/scan/data_file.py` and `spark/read/parquet/metadata_columns.py`. A row that a change moves or updates keeps its id: it is
+stored in the new file.
 """
 
 from __future__ import annotations

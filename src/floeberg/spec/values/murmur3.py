@@ -58,6 +58,7 @@ def hash_value(data_type: IcebergType, value: object) -> int | None:
         case float():
             return hash_long(_canonical_bits(checked))
         case Decimal() if isinstance(data_type, DecimalType):
+            # The hash of a decimal is that of its unscaled value, in the fewest big-endian two's-complement bytes.
             return hash_bytes(minimal_twos_complement(unscaled(checked, data_type)))
         case str():
             return hash_bytes(checked.encode("utf-8"))
