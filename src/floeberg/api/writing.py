@@ -22,7 +22,7 @@ from floeberg.errors import FloebergError, InvalidInput
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression
 from floeberg.row_changes.policy import RowLevelMode, isolation_level, refuse_encrypted, row_level_mode
-from floeberg.row_changes.row_change import row_change
+from floeberg.row_changes.row_change import with_written_deletes
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import choose_snapshot
@@ -146,7 +146,7 @@ class Change:
 
     def _planned(self, found: FoundRows, condition: Expression, *, verb: str) -> Planned:
         with self._discarding():
-            change = row_change(found, reader=self._reader, writer=self._writer)
+            change = with_written_deletes(found, reader=self._reader, writer=self._writer)
         view = ReadView(
             starting_snapshot_id=self._starting_snapshot_id,
             conflict_filter=condition,

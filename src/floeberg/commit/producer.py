@@ -35,6 +35,8 @@ class SnapshotChange:
     removed_data: Removal = Removal()
     removed_deletes: Removal = Removal()
     merge: bool = True
+    """Whether existing manifests are filtered by what is removed and small ones merged, as the table's properties ask; a fast
+    append keeps them as they are."""
 
 
 @dataclass(frozen=True, slots=True)

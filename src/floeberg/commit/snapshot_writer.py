@@ -14,8 +14,7 @@ from floeberg.files.manifest_list import write_manifest_list
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.history import commit_time_ms
 from floeberg.spec.snapshots.manifest_entry import ManifestContent, ManifestFile
-from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION as ROW_LINEAGE_VERSION
-from floeberg.spec.snapshots.row_lineage import assign_first_row_ids
+from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION, assign_first_row_ids
 from floeberg.spec.snapshots.snapshot import Snapshot
 
 ENCRYPTION_KEY: Final = "encryption.key-id"

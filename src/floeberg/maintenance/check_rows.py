@@ -18,7 +18,7 @@ from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.metadata_columns import ROW_ID
 from floeberg.spec.schemas.schema import Schema
-from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION
+from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION
 from floeberg.spec.snapshots.snapshot import Snapshot
 
 RowIds: TypeAlias = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class RowChecker:
         """What is wrong with a snapshot's rows; nothing is raised for what its files hold."""
         findings = Findings()
         schema = self._metadata.schema_of_snapshot(snapshot)
-        has_ids = self._metadata.format_version >= MIN_FORMAT_VERSION and snapshot.first_row_id is not None
+        has_ids = self._metadata.format_version >= ROW_LINEAGE_VERSION and snapshot.first_row_id is not None
         projection = Schema(*schema.fields, ROW_ID) if has_ids else schema
         try:
             plan = plan_files(self._metadata, SnapshotChoice(snapshot, schema), store_for=self._store_for)

@@ -52,8 +52,8 @@ class RowChange:
         )
 
 
-def row_change(found: FoundRows, *, reader: TableReader, writer: TableWriter) -> RowChange:
-    """The change of what an engine found and wrote, with the deletes of rows that were found by position."""
+def with_written_deletes(found: FoundRows, *, reader: TableReader, writer: TableWriter) -> RowChange:
+    """Writes the deletes of rows that an engine found by position, and gives its change with them and the files it wrote."""
     deletes = write_deletes(found.deleted, reader=reader, writer=writer)
     return RowChange(
         added=[*found.written, *deletes.added],

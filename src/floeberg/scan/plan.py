@@ -58,7 +58,8 @@ def plan_files(
     keeps the metrics maps of the planned files, `keep_metrics_of` those of some columns as columns of the plan's frames;
     `ignore_scheme` is for position deletes whose paths have another form than the manifests' (as some engines write them).
     `all_deletes` is for rewrites of planned files (copy-on-write, compaction): deletes of rows that do not match the filter
-    must be applied too.
+    must be applied too, or the rewrite would bring deleted rows back. Otherwise delete files without rows that match may be
+    left out.
 
     Raises UnsupportedFeature for encrypted tables, FormatError, InvalidInput when the filter does not fit the schema.
     """

@@ -20,7 +20,7 @@ from floeberg.spec.schemas.metadata_columns import (
 )
 from floeberg.spec.schemas.projection import prune_columns
 from floeberg.spec.schemas.schema import Schema
-from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION
+from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION
 from floeberg.spec.types import NestedField
 
 _CHANGELOG_NAMES = frozenset(column.name for column in CHANGELOG_COLUMNS)
@@ -59,7 +59,7 @@ def projected_schema(
 
 def default_metadata_columns(metadata: TableMetadata) -> list[str]:
     """The columns of `metadata_columns=True`; not `_deleted`, which would include deleted rows."""
-    lineage = LINEAGE_COLUMNS if metadata.format_version >= MIN_FORMAT_VERSION else ()
+    lineage = LINEAGE_COLUMNS if metadata.format_version >= ROW_LINEAGE_VERSION else ()
     return [FILE_PATH.name, ROW_POSITION.name, SPEC_ID.name, PARTITION_NAME, *(column.name for column in lineage)]
 
 

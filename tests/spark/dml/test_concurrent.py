@@ -11,7 +11,7 @@ import pytest
 
 from floeberg.api.table import Table
 from floeberg.errors import CommitConflict, ValidationConflict
-from floeberg.spark.dml import row_change
+from floeberg.spark.dml import carry_out
 from floeberg.spark.dml.target import ChangedTable
 
 MODES = ("copy-on-write", "merge-on-read")
@@ -86,14 +86,14 @@ PAIRS = [
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
-    commit = row_change.commit_operations
+    commit = carry_out.commit_operations
 
     def late(*args: Any, **kwargs: Any) -> Any:
-        monkeypatch.setattr(row_change, "commit_operations", commit)
+        monkeypatch.setattr(carry_out, "commit_operations", commit)
         other()
         return commit(*args, **kwargs)
 
-    monkeypatch.setattr(row_change, "commit_operations", late)
+    monkeypatch.setattr(carry_out, "commit_operations", late)
 
 
 def side_by_side(

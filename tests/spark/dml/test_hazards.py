@@ -19,7 +19,7 @@ from floeberg.commit.history import ConcurrentChanges
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.expr.nodes import TRUE
-from floeberg.spark.dml import delete, merge_run, row_change, target_scan
+from floeberg.spark.dml import carry_out, delete, merge_run, target_scan
 from floeberg.spark.dml.target import ChangedTable
 from lakes.spark_dml_tables import MODES
 from models.engine_model import Model
@@ -66,14 +66,14 @@ def compaction(table: Table) -> RewriteFiles:
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
     """Lets another writer commit when the next statement has written its files and is about to commit."""
-    commit = row_change.commit_operations
+    commit = carry_out.commit_operations
 
     def late(*args: Any, **kwargs: Any) -> Any:
-        monkeypatch.setattr(row_change, "commit_operations", commit)
+        monkeypatch.setattr(carry_out, "commit_operations", commit)
         other()
         return commit(*args, **kwargs)
 
-    monkeypatch.setattr(row_change, "commit_operations", late)
+    monkeypatch.setattr(carry_out, "commit_operations", late)
 
 
 def attempt(change: Callable[[], object]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from floeberg.errors import InvalidInput, ValidationConflict
-from floeberg.spark.dml import row_change
+from floeberg.spark.dml import carry_out
 from lakes.spark_dml_tables import MODES, VERSIONS_AND_MODES, ids, last_summary, make
 from peers import duckdb_reader
 
@@ -119,14 +119,14 @@ def test_a_branch_is_changed_alone(session: Any) -> None:
 
 def change_before_commit(monkeypatch: pytest.MonkeyPatch, session: Any, name: str) -> None:
     """Lets another writer update row 2 just before the next row-level commit."""
-    commit = row_change.commit_operations
+    commit = carry_out.commit_operations
 
     def late(*args: Any, **kwargs: Any) -> Any:
-        monkeypatch.setattr(row_change, "commit_operations", commit)
+        monkeypatch.setattr(carry_out, "commit_operations", commit)
         session.lake.load_table(f"db.{name}").update({"name": "other"}, where="id = 2")
         return commit(*args, **kwargs)
 
-    monkeypatch.setattr(row_change, "commit_operations", late)
+    monkeypatch.setattr(carry_out, "commit_operations", late)
 
 
 def test_a_concurrent_change_of_matching_rows_is_a_conflict_and_leaves_no_files(

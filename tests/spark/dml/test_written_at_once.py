@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.dml import merge_source_keys
-from floeberg.spark.dml.changed_rows import PARALLELISM_FIRST
+from floeberg.spark.dml import merge_source_keys, merge_source_rows
+from floeberg.spark.dml.change_job import PARALLELISM_FIRST
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.held_settings import held_setting
 from lakes.spark_dml_tables import MODES, ids, last_summary, make
@@ -20,7 +20,7 @@ def test_source_rows_of_every_partition_that_matched_are_not_inserted(
     session: Any, monkeypatch: pytest.MonkeyPatch, listed: int
 ) -> None:
     """They are left out by a list of their numbers, or by a bitmap for each partition."""
-    monkeypatch.setattr(merge_source_keys, "MAX_LISTED_ROWS", listed)
+    monkeypatch.setattr(merge_source_rows, "MAX_LISTED_ROWS", listed)
     table = make(session, "left_over", version=3, mode="merge-on-read")
     session.range(1, 200, 2, 4).createOrReplaceTempView("odd")
     session.sql(

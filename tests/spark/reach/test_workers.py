@@ -83,7 +83,7 @@ def test_workers_without_arrow_cannot_even_say_what_they_lack(spark: Any, table:
 
 
 WORKING_MODULES = (
-    "dml.changed_rows", "dml.copying", "dml.target_scan", "read.arrow_scan", "read.changelog", "read.deletes.equality",
+    "dml.change_job", "dml.copying", "dml.target_scan", "read.arrow_scan", "read.changelog", "read.deletes.equality",
     "workers.scan", "workers.changelog", "workers.functions", "entry.source_writer", "write.job",
 )  # fmt: skip
 

@@ -109,7 +109,7 @@ class RowLevelEngine:
                 found.replaced.append(task.data_file)
                 found.counts.delete(None if task.deletes else task.data_file.record_count)
             elif self._merge_on_read:
-                self._delete_in_place(task, found)
+                self._delete_merge_on_read(task, found)
             else:
                 self._copy_without(task, found)
         return self._finished(found)
@@ -121,7 +121,7 @@ class RowLevelEngine:
         found = FoundRows()
         for task in tasks:
             if self._merge_on_read:
-                self._update_in_place(task, update, found)
+                self._update_merge_on_read(task, update, found)
             else:
                 self._copy_updated(task, update, found)
         rows = None if then is None else then()
@@ -186,7 +186,7 @@ class RowLevelEngine:
 
     # merge-on-read
 
-    def _delete_in_place(self, task: FileScanTask, found: FoundRows) -> None:
+    def _delete_merge_on_read(self, task: FileScanTask, found: FoundRows) -> None:
         positions = BitMap64()
         for batch in self._reader.rows(task, Schema(ROW_POSITION)):
             positions |= bitmap_of(batch.column(0).to_numpy(zero_copy_only=False))
@@ -194,7 +194,7 @@ class RowLevelEngine:
             found.deleted.append(DeletedRows(task, positions))
             found.counts.delete(len(positions))
 
-    def _update_in_place(self, task: FileScanTask, update: Update, found: FoundRows) -> None:
+    def _update_merge_on_read(self, task: FileScanTask, update: Update, found: FoundRows) -> None:
         positions = BitMap64()
         schema = Schema(*self._schema.fields, ROW_POSITION)
 

@@ -23,7 +23,7 @@ from floeberg.spec.partitions.sort_orders import SortOrder
 from floeberg.spec.partitions.specs import PartitionSpec
 from floeberg.spec.schemas.metadata_columns import with_row_lineage
 from floeberg.spec.snapshots.manifest_entry import DataFile
-from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION
+from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION
 
 
 class TableWriter:
@@ -31,7 +31,7 @@ class TableWriter:
 
     def __init__(self, metadata: TableMetadata, store_for: Any, write_id: UUID) -> None:
         self.metadata = metadata
-        self.has_lineage = metadata.format_version >= MIN_FORMAT_VERSION
+        self.has_lineage = metadata.format_version >= ROW_LINEAGE_VERSION
         self.schema = metadata.current_schema
         self.rewritten_schema = with_row_lineage(self.schema) if self.has_lineage else self.schema
         self._store_for = store_for

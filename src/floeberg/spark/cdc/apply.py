@@ -167,12 +167,12 @@ class _Batch:
         )
         written = write_events(events.frame, table, task, letters=None if letters is None else letters.table)
         self._commit_dead_letters(letters, written.dead_letters)
-        operations = delta_operations(written.deltas, reach, self._where.target({}))
+        operations = delta_operations(written.deltas, reach, self._where.snapshot_target({}))
         counts = total(written.deltas)
         if not operations and self._once is None:
             return self._result(None, counts)
         try:
-            committed = self._commit(self._base, [*self._where.first, *evolves, *operations], self._once)
+            committed = self._commit(self._base, [*self._where.operations_before, *evolves, *operations], self._once)
         except FloebergError as error:
             if error.cleanup_safe or isinstance(error, InvalidInput):
                 remove_written(layout, table)
@@ -205,9 +205,9 @@ class _Batch:
             verb="merge",
             alias=self._identifier.path[-1],
             destination=self._where,
-            first=tuple(self._where.first),
+            operations_before=tuple(self._where.operations_before),
             base=self._base.state,
-            read=set(),
+            tables_read=set(),
             session_options={} if self._once is None else _txn_options(self._once),
         )
         states = last_states(

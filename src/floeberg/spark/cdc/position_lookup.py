@@ -15,11 +15,11 @@ from floeberg.commit.commit import Committed
 from floeberg.commit.operation import Operation
 from floeberg.errors import InvalidInput
 from floeberg.spark.cdc.last_states import LastStates
-from floeberg.spark.dml import changed_rows
-from floeberg.spark.dml.changed_rows import FILE, POSITION, SOURCE_ROW, RowKind, find_changes
+from floeberg.spark.dml import change_job
+from floeberg.spark.dml.carry_out import FoundChange, carry_out
+from floeberg.spark.dml.change_job import FILE, POSITION, SOURCE_ROW, RowKind, find_changes
 from floeberg.spark.dml.merge_key_pairs import KEY_TYPES, KeyPair
 from floeberg.spark.dml.merge_source_keys import source_keys
-from floeberg.spark.dml.row_change import PlannedChange, carry_out
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.spec.types import BinaryType, NestedField, StringType
@@ -52,7 +52,7 @@ def by_position(target: ChangedTable, evolves: Sequence[Operation]) -> ChangedTa
     state = target.table.state
     metadata = replace(state.metadata, properties={**state.metadata.properties, **_MERGE_ON_READ})
     table = LoadedTable(target.table.pointer, replace(state, metadata=metadata))
-    return replace(target, table=table, first=(*target.first, *evolves))
+    return replace(target, table=table, operations_before=(*target.operations_before, *evolves))
 
 
 def apply_states(
@@ -70,7 +70,7 @@ def apply_states(
     pairs = [KeyPair(field, field.name) for field in keys if isinstance(field.type, KEY_TYPES)]
     found_keys = source_keys(source, pairs, target.schema)
     if not found_keys.rows:
-        return AppliedStates(committed=carry_out(target, PlannedChange()))
+        return AppliedStates(committed=carry_out(target, FoundChange()))
     tasks = target.plan(found_keys.condition)
     held: list[NestedField] = []
     if states.counts.unavailable:
@@ -83,13 +83,13 @@ def apply_states(
     if skipped:
         matches = matches.join(older, SOURCE_ROW, "left_anti")
         source = source.join(older, SOURCE_ROW, "left_anti")
-    touched = find_changes(target, matches.select(changed_rows.KIND, FILE, POSITION, SOURCE_ROW))
+    touched = find_changes(target, matches.select(change_job.KIND, FILE, POSITION, SOURCE_ROW))
     rows = source.where(F.col(KIND) >= int(EventKind.INSERT))
     written = rows.count()
     new = None
     if written:
         new = _new_rows(target, rows, matches if touched.matched else None, held, placeholder)
-    planned = PlannedChange(
+    change = FoundChange(
         tasks=tasks,
         condition=found_keys.condition,
         positions=touched.positions,
@@ -97,7 +97,7 @@ def apply_states(
         new_rows=new,
         expected_rows=written,
     )
-    committed = carry_out(target, planned)
+    committed = carry_out(target, change)
     return AppliedStates(committed=committed, rows_written=written, rows_deleted=touched.deleted, older=skipped)
 
 
@@ -123,7 +123,7 @@ def _matches(
     for number, field in enumerate(keys):
         same = same & (own[f"{_KEY}{number}"] == source[quote_name(field.name)])
     joined = own.join(source, same)
-    kind = F.lit(int(RowKind.DELETE)).alias(changed_rows.KIND)
+    kind = F.lit(int(RowKind.DELETE)).alias(change_job.KIND)
     values = [f"{_HELD}{number}" for number in range(len(held))]
     return joined.select(kind, FILE, POSITION, SOURCE_ROW, _ROW_ID, *values, _is_older(len(order_by)).alias(_OLDER))
 

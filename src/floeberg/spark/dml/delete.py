@@ -5,9 +5,9 @@ from __future__ import annotations
 from floeberg.commit.commit import Committed
 from floeberg.expr.metrics_eval import must_all_match
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.dml.changed_rows import FILE, KIND, POSITION, RowKind, Touched, find_changes
-from floeberg.spark.dml.rerun import run_statement
-from floeberg.spark.dml.row_change import PlannedChange, carry_out
+from floeberg.spark.dml.carry_out import FoundChange, carry_out
+from floeberg.spark.dml.change_job import FILE, KIND, POSITION, RowKind, Touched, find_changes
+from floeberg.spark.dml.run_statement import run_statement
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition
 from floeberg.spark.host.execution import Execution
@@ -34,7 +34,7 @@ def _delete(execution: Execution, statement: Delete) -> Committed | None:
     touched = _matching(target, text, statement, rest, understood=condition.exact is not None)
     return carry_out(
         target,
-        PlannedChange(
+        FoundChange(
             tasks=rest,
             condition=condition.weak,
             whole=whole,

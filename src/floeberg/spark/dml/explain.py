@@ -87,10 +87,10 @@ def _row_level(execution: Execution, table: Name, verb: str, where: Span | None)
     name = str(target.identifier)
     if verb == "delete":
         condition = target_condition(target, StatementText(execution).cursor, where)
-        if condition.exact is not None and not target.in_place:
+        if condition.exact is not None and not target.merge_on_read:
             shown = "true" if where is None else where.of(execution.sql)
             return f"DeleteFromTable {name}, [{shown}]"
-    command = "WriteDelta" if target.in_place else "ReplaceData"
+    command = "WriteDelta" if target.merge_on_read else "ReplaceData"
     return f"{command} {_write(name, target.metadata.properties.get('write.format.default', 'parquet'))}"
 
 

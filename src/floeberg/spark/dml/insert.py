@@ -249,7 +249,10 @@ def truncate_table(execution: Execution, statement: TruncateTable) -> DataFrame:
     where = _static_condition(execution, resolved, static_values(execution, schema, statement.partition))
     place = destination(execution.spark, resolved.table.state.metadata, selector=resolved.selector)
     given = write_options(resolved.table.state.metadata, session_write_options(execution.spark.conf.getAll, {}))
-    operations = [*place.first, Overwrite(row_filter=where, target=place.target(dict(given.summary)))]
+    operations = [
+        *place.operations_before,
+        Overwrite(row_filter=where, target=place.snapshot_target(dict(given.summary))),
+    ]
     once = once_of(place, given.txn, session=execution.spark)
     if once is not None and once.skip(resolved.table.pointer) is not None:
         return nothing(execution.spark)

@@ -11,11 +11,11 @@ from pyspark.sql import types as st
 from floeberg.commit.commit import Committed
 from floeberg.expr.nodes import Expression
 from floeberg.spark.dml.assignments import TypesOf
-from floeberg.spark.dml.changed_rows import FILE, POSITION, PREFIX, SOURCE_ROW
+from floeberg.spark.dml.change_job import FILE, POSITION, PREFIX, SOURCE_ROW
 from floeberg.spark.dml.merge_clauses import ClauseTexts
 from floeberg.spark.dml.merge_key_pairs import KeyPair, key_pairs
-from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun
-from floeberg.spark.dml.rerun import run_statement
+from floeberg.spark.dml.merge_run import BY_SOURCE, JOINED_ROW_ID, ROW, TARGET, Clauses, MergeRun
+from floeberg.spark.dml.run_statement import run_statement
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
 from floeberg.spark.host.execution import Execution
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _NO_ALIAS: Final = f"{PREFIX}source"
 
 
-def merge(execution: Execution, statement: Merge, *, source: DataFrame | None = None) -> Committed | None:
-    """Merges a source into a table; `source` is a DataFrame in the place of the statement's. None when nothing changes.
+def merge(execution: Execution, statement: Merge) -> Committed | None:
+    """Merges a source into a table. None when nothing changes.
 
     Raises TableNotFound, InvalidInput (unknown columns, values that do not fit, a row matched by several source rows),
     Spark's own errors for conditions and values, ValidationConflict, CommitConflict. The table is unchanged then.
@@ -40,7 +40,7 @@ def merge(execution: Execution, statement: Merge, *, source: DataFrame | None = 
 
     def run(now: Execution) -> Committed | None:
         target = changed_table(now, statement.table, verb="merge", alias=statement.alias)
-        return _TextMerge(now, statement, target, source).run()
+        return _TextMerge(now, statement, target).run()
 
     return run_statement(execution, statement.table.parts, run)
 
@@ -48,7 +48,7 @@ def merge(execution: Execution, statement: Merge, *, source: DataFrame | None = 
 class _TextMerge(MergeRun[MergeClause]):
     """A MERGE whose clauses are text."""
 
-    def __init__(self, execution: Execution, statement: Merge, target: ChangedTable, given: DataFrame | None) -> None:
+    def __init__(self, execution: Execution, statement: Merge, target: ChangedTable) -> None:
         self._statement = statement
         self._known_types: dict[tuple[bool, bool, tuple[str, ...]], Sequence[st.DataType]] = {}
         """What Spark answered: the same question comes before anything runs and again when it runs."""
@@ -62,8 +62,9 @@ class _TextMerge(MergeRun[MergeClause]):
                 scope.append((found, self._source_alias))
         self._text = StatementText(execution, scope)
         self._ctes = self._text.verbatim(statement.ctes)
-        frame = self._source_frame() if given is None else given
-        super().__init__(target, frame, Clauses.of(statement.clauses), evolves=statement.schema_evolution)
+        super().__init__(
+            target, self._source_frame(), Clauses.of(statement.clauses), evolves=statement.schema_evolution
+        )
         self._texts = ClauseTexts(
             self._text,
             self._columns,
@@ -128,9 +129,9 @@ class _TextMerge(MergeRun[MergeClause]):
         ]
         by_source = bool(self._clauses.by_source)
         if self._target.has_lineage:
-            items.append(f"{alias}.{ROW_ID.name} AS row_id")
+            items.append(f"{alias}.{ROW_ID.name} AS {JOINED_ROW_ID}")
         if self._clauses.matched:
-            row = self._texts.struct(self._clauses.matched, self._types_of(matched=True, source=True))
+            row = self._texts.struct(self._clauses.matched, self._types_of(target=True, source=True))
             # Where every row is a matched one, Spark can leave out the struct.
             items.append(f"CASE WHEN {found} IS NOT NULL THEN {row} END AS {ROW}" if by_source else f"{row} AS {ROW}")
         if by_source:
@@ -139,11 +140,11 @@ class _TextMerge(MergeRun[MergeClause]):
             )
         return ", ".join(items)
 
-    def _types_of(self, *, matched: bool, source: bool) -> TypesOf:
-        """The types of values where the target's columns are seen (`matched`), the source's, or both."""
+    def _types_of(self, *, target: bool, source: bool) -> TypesOf:
+        """The types of values where the target's columns are seen (`target`), the source's, or both."""
 
         def types(values: Sequence[str]) -> Sequence[st.DataType]:
-            key = (matched, source, tuple(values))
+            key = (target, source, tuple(values))
             if key not in self._known_types:
                 self._known_types[key] = ask(values)
             return self._known_types[key]
@@ -151,7 +152,7 @@ class _TextMerge(MergeRun[MergeClause]):
         def ask(values: Sequence[str]) -> Sequence[st.DataType]:
             items = ", ".join(f"{value} AS v{number}" for number, value in enumerate(values))
             sides = []
-            if matched:
+            if target:
                 sides.append(f"{{floeberg_target}} AS {self._target.alias_text}")
             if source:
                 sides.append(f"{{floeberg_source}} AS {double_braces(quote_name(self._source_alias))}")
@@ -167,7 +168,7 @@ class _TextMerge(MergeRun[MergeClause]):
     def _by_source_rows(self, joined: DataFrame, names: Sequence[str]) -> DataFrame:
         alias = self._target.alias_text
         own = joined.where(F.col(f"{TARGET}.{BY_SOURCE}") > 0).select(f"{TARGET}.*")
-        types = self._types_of(matched=True, source=False)
+        types = self._types_of(target=True, source=False)
         rows = self._texts.rows(self._clauses.by_source, types, decision=f"{alias}.{BY_SOURCE}")
         if self._target.has_lineage:
             rows = [*rows, f"{alias}.{ROW_ID.name}"]
@@ -183,7 +184,7 @@ class _TextMerge(MergeRun[MergeClause]):
 
     def _inserted(self, source: DataFrame) -> DataFrame:
         alias = double_braces(quote_name(self._source_alias))
-        row = self._texts.struct(self._clauses.inserts, self._types_of(matched=False, source=True))
+        row = self._texts.struct(self._clauses.inserts, self._types_of(target=False, source=True))
         query = f"{self._ctes} SELECT {row} AS {ROW} FROM {{floeberg_source}} AS {alias}"
         made = self._text.frame(query, floeberg_source=source).where(f"{ROW} IS NOT NULL")
         return made.selectExpr(*self._row_texts("CAST(NULL AS BIGINT)"))

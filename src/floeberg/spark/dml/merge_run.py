@@ -18,7 +18,8 @@ from floeberg.expr.nodes import TRUE, Expression, and_
 from floeberg.row_changes.schema_evolution import evolve_schema
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.assignments import TargetColumns
-from floeberg.spark.dml.changed_rows import (
+from floeberg.spark.dml.carry_out import FoundChange, carry_out, new_row_columns, removed_on_failure
+from floeberg.spark.dml.change_job import (
     FILE,
     KIND,
     POSITION,
@@ -26,13 +27,13 @@ from floeberg.spark.dml.changed_rows import (
     SOURCE_ROW,
     RowKind,
     Touched,
+    can_find_and_write_in_one_job,
     find_changes,
-    may_write_at_once,
     write_changes,
 )
 from floeberg.spark.dml.merge_key_pairs import KeyPair
-from floeberg.spark.dml.merge_source_keys import SourceKeys, source_keys, without_rows
-from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
+from floeberg.spark.dml.merge_source_keys import SourceKeys, source_keys
+from floeberg.spark.dml.merge_source_rows import without_rows
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.sql.text.lexer import quote_name
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 BY_SOURCE: Final = f"{PREFIX}by_source"
 ROW: Final = f"{PREFIX}row"
 TARGET: Final = f"{PREFIX}target"
+JOINED_ROW_ID: Final = "row_id"
 _BROADCAST_ROWS: Final = 500_000
 _KINDS: Final = {"delete": RowKind.DELETE, "update": RowKind.UPDATE}
 
@@ -97,7 +99,6 @@ class MergeRun(ABC, Generic[ClauseT]):
     def __init__(self, target: ChangedTable, source: DataFrame, clauses: Clauses[ClauseT], *, evolves: bool) -> None:
         self._clauses = clauses
         self._source_type = source.schema
-        # Evaluated once: it is read for its keys, joined, and inserted from.
         self._source = source.withColumn(SOURCE_ROW, F.monotonically_increasing_id())
         self._target = _evolved(target, source) if evolves else target
         self._columns = TargetColumns(
@@ -107,7 +108,12 @@ class MergeRun(ABC, Generic[ClauseT]):
 
     @abstractmethod
     def _joined(self, target: DataFrame, source: DataFrame) -> DataFrame:
-        """The rows of the target that are matched (or, if clauses need them, not matched), each with its new version."""
+        """The rows of the target that are matched (or, if clauses need them, not matched), each with its new version.
+
+        Its columns: FILE and POSITION of the target row; SOURCE_ROW, null where no source row matches; JOINED_ROW_ID if the
+        table has row lineage; with MATCHED clauses ROW, a struct of the number of the clause that applies (`clause`, from 1)
+        and the new values (`c0`, `c1`, …); with NOT MATCHED BY SOURCE clauses TARGET, the target row with BY_SOURCE (the
+        number of its clause), null where a source row matches or no clause applies."""
 
     @abstractmethod
     def _inserted(self, source: DataFrame) -> DataFrame:
@@ -126,14 +132,15 @@ class MergeRun(ABC, Generic[ClauseT]):
         """The part of the condition on the target alone, or a weaker one."""
 
     def run(self) -> Committed | None:
+        """Checks the statement, evaluates the source, plans the target by the source's keys, finds what becomes of its rows,
+        and carries that out in one commit. None when nothing changes."""
         target = self._target
-        self._joined(self._no_rows, self._source)  # raises errors before anything runs
-        if self._clauses.inserts:
-            self._inserted(self._source)
+        self._check_statement()
+        # Evaluated once: it is read for its keys, joined, and inserted from.
         self._source = self._source.localCheckpoint(eager=True)
         keys = source_keys(self._source, self._key_pairs(), target.schema)
-        if keys.has_bytes:
-            self._target = target = replace(target, has_bytes=True)
+        if keys.has_invalid_utf8:
+            self._target = target = replace(target, has_invalid_utf8=True)
         condition: Expression = TRUE
         if not self._clauses.by_source:
             condition = and_(self._own_condition(), keys.condition)
@@ -149,12 +156,18 @@ class MergeRun(ABC, Generic[ClauseT]):
             if rows is None and not touched.positions:
                 return None
             most = unmatched if updated is None else unmatched + touched.updated
-            return carry_out(target, self._planned(tasks, touched, condition, rows, most))
+            return carry_out(target, self._found_change(tasks, touched, condition, rows, most))
 
-    def _planned(
+    def _check_statement(self) -> None:
+        """Builds the queries over no rows of the target: Spark's errors are raised before anything runs."""
+        self._joined(self._no_rows, self._source)
+        if self._clauses.inserts:
+            self._inserted(self._source)
+
+    def _found_change(
         self, tasks: Sequence[FileScanTask], touched: Touched, condition: Expression, rows: DataFrame | None, most: int
-    ) -> PlannedChange:
-        return PlannedChange(
+    ) -> FoundChange:
+        return FoundChange(
             tasks=tasks,
             condition=condition,
             positions=touched.positions,
@@ -172,14 +185,14 @@ class MergeRun(ABC, Generic[ClauseT]):
         target, clauses = self._target, self._clauses
         source = F.broadcast(self._source) if keys.rows <= _BROADCAST_ROWS else self._source
         joined = self._joined(target.rows(tasks), source)
-        once = clauses.checks_cardinality
+        checked = clauses.checks_cardinality
         if not clauses.updates:
-            return find_changes(target, self._changes(joined, with_rows=False), once=once), None
-        if not clauses.updates_by_source and may_write_at_once(target, tasks):
-            return write_changes(target, self._changes(joined, with_rows=True), once=once), None
+            return find_changes(target, self._changes(joined, with_rows=False), checks_cardinality=checked), None
+        if not clauses.updates_by_source and can_find_and_write_in_one_job(target, tasks):
+            return write_changes(target, self._changes(joined, with_rows=True), checks_cardinality=checked), None
         # Evaluated once: its rows tell which rows are replaced, and by what.
         joined = joined.localCheckpoint(eager=True)
-        touched = find_changes(target, self._changes(joined, with_rows=False), once=once)
+        touched = find_changes(target, self._changes(joined, with_rows=False), checks_cardinality=checked)
         return touched, self._updated(joined) if touched.updated else None
 
     def _changes(self, joined: DataFrame, *, with_rows: bool) -> DataFrame:
@@ -188,7 +201,7 @@ class MergeRun(ABC, Generic[ClauseT]):
         kind = _kind_text(f"{ROW}.clause", self._clauses.matched, str(int(RowKind.UNTOUCHED)))
         kind = _kind_text(f"{TARGET}.{BY_SOURCE}", self._clauses.by_source, kind)
         ours = [f"{kind} AS {KIND}", FILE, POSITION, SOURCE_ROW]
-        changes = joined.selectExpr(*ours, *(self._row_texts("row_id") if with_rows else ()))
+        changes = joined.selectExpr(*ours, *(self._row_texts(JOINED_ROW_ID) if with_rows else ()))
         if self._clauses.by_source:
             changes = changes.where(f"{SOURCE_ROW} IS NOT NULL OR {KIND} <> {int(RowKind.UNTOUCHED)}")
         return changes
@@ -199,7 +212,7 @@ class MergeRun(ABC, Generic[ClauseT]):
         frames = []
         if updates:
             chosen = joined.where(f"{ROW}.clause IN ({', '.join(str(number) for number in updates)})")
-            frames.append(chosen.selectExpr(*self._row_texts("row_id")))
+            frames.append(chosen.selectExpr(*self._row_texts(JOINED_ROW_ID)))
         if self._clauses.updates_by_source:
             frames.append(self._by_source_rows(joined, new_row_columns(self._target)))
         return reduce(lambda one, other: one.union(other), frames)
@@ -237,4 +250,4 @@ def _evolved(target: ChangedTable, source: DataFrame) -> ChangedTable:
     state = target.table.state
     evolved = evolve_schema(state.metadata, iceberg_schema_of(source.schema), case_sensitive=target.case_sensitive)
     table = LoadedTable(target.table.pointer, replace(state, metadata=evolved.metadata))
-    return replace(target, table=table, first=(*target.first, *evolved.operations))
+    return replace(target, table=table, operations_before=(*target.operations_before, *evolved.operations))

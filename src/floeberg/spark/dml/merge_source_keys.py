@@ -6,18 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import pyarrow as pa
-from pyroaring import BitMap64
-from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.expr.literals import Literal, Temporal
 from floeberg.expr.nodes import FALSE, TRUE, Expression, Op, Predicate, Reference, and_
-from floeberg.files.deletion_vector import bitmap_of
-from floeberg.spark.dml.changed_rows import PREFIX, SOURCE_ROW
+from floeberg.spark.dml.change_job import SOURCE_ROW
 from floeberg.spark.dml.merge_key_pairs import KeyPair
-from floeberg.spark.read.deletes.positions import to_words, words_column
+from floeberg.spark.dml.merge_source_rows import ROW_IN_PARTITION
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DateType, NestedField, StringType, TimestamptzType
 from floeberg.sql.text.lexer import quote_name
@@ -26,12 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MAX_LISTED_KEYS: Final = 1_000
-MAX_LISTED_ROWS: Final = 1_000
-_PARTITION_SHIFT: Final = 33
-_ROW_IN_PARTITION: Final = (1 << _PARTITION_SHIFT) - 1
-"""How `monotonically_increasing_id` is made."""
-_PARTITION: Final = f"{PREFIX}partition"
-_WORDS: Final = f"{PREFIX}words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +29,17 @@ class SourceKeys:
 
     rows: int
     condition: Expression
-    has_bytes: bool = False
+    has_invalid_utf8: bool = False
     """Whether a string of the source is not UTF-8."""
 
 
 def source_keys(source: DataFrame, pairs: Sequence[KeyPair], schema: Schema) -> SourceKeys:
     """Reads the source, which must give the same rows each time. The keys of a small source come with its size; those of a
     large one with few distinct keys need a second query."""
-    items = ["count(1) AS rows", f"bool_and({_is_text(source.schema)}) AS valid"]
+    items = ["count(1) AS rows", f"bool_and({_is_valid_utf8(source.schema)}) AS valid"]
     for number, pair in enumerate(pairs):
         key = _physical(pair)
-        listed = f"collect_set(IF({SOURCE_ROW} & {_ROW_IN_PARTITION} < {MAX_LISTED_KEYS}, {key}, NULL))"
+        listed = f"collect_set(IF({SOURCE_ROW} & {ROW_IN_PARTITION} < {MAX_LISTED_KEYS}, {key}, NULL))"
         items += [
             f"min({key}) AS low{number}",
             f"max({key}) AS high{number}",
@@ -70,10 +59,12 @@ def source_keys(source: DataFrame, pairs: Sequence[KeyPair], schema: Schema) -> 
         for number, pair in enumerate(pairs)
         if found[f"exact{number}"] is not False
     ]
-    return SourceKeys(found["rows"], and_(*conditions) if conditions else TRUE, has_bytes=found["valid"] is False)
+    return SourceKeys(
+        found["rows"], and_(*conditions) if conditions else TRUE, has_invalid_utf8=found["valid"] is False
+    )
 
 
-def _is_text(schema: st.StructType) -> str:
+def _is_valid_utf8(schema: st.StructType) -> str:
     """Whether every string of a row is UTF-8, as SQL: Spark may know a column's only value, and compares the target with it.
     Names that occur twice cannot stand in a condition."""
     lowered = [field.name.lower() for field in schema.fields]
@@ -121,25 +112,3 @@ def _literal(value: Any, field: NestedField) -> Literal:
         return Temporal(field.type, int(value))
     literal: Literal = value
     return literal
-
-
-def without_rows(source: DataFrame, matched: BitMap64) -> DataFrame:
-    """The rows of a source but those whose SOURCE_ROW is given."""
-    if not matched:
-        return source
-    if len(matched) <= MAX_LISTED_ROWS:
-        return source.where(f"{SOURCE_ROW} NOT IN ({', '.join(str(row) for row in matched)})")
-    # A row's number is that of its partition, and under it its place there: a bitmap for each partition.
-    partitions: dict[int, BitMap64] = {}
-    rows = np.frombuffer(matched.to_array(), dtype=np.uint64)
-    numbers = rows >> np.uint64(_PARTITION_SHIFT)
-    for number in np.unique(numbers):
-        partitions[int(number)] = bitmap_of(rows[numbers == number] & np.uint64(_ROW_IN_PARTITION))
-    words = words_column([to_words(found) for found in partitions.values()])
-    known = source.sparkSession.createDataFrame(pa.table({_PARTITION: pa.array(partitions, pa.int64()), _WORDS: words}))
-    joined = source.join(
-        F.broadcast(known), F.expr(f"shiftright({SOURCE_ROW}, {_PARTITION_SHIFT}) = {_PARTITION}"), "left"
-    )
-    place = f"{SOURCE_ROW} & {_ROW_IN_PARTITION}"
-    word = f"get({_WORDS}, CAST(shiftright({place}, 6) AS INT))"
-    return joined.where(f"coalesce(bit_get({word}, CAST({place} & 63 AS INT)), 0) = 0").drop(_PARTITION, _WORDS)

@@ -40,7 +40,7 @@ from floeberg.spec.schemas.metadata_columns import (
     with_row_lineage,
 )
 from floeberg.spec.schemas.schema import Schema
-from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION
+from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION
 from floeberg.spec.types import NestedField
 from floeberg.sql.conditions.predicates import Condition
 from floeberg.sql.conditions.to_expression import to_exact_expression, to_expression
@@ -64,15 +64,17 @@ class ChangedTable:
     verb: str
     alias: str
     destination: Destination
-    first: tuple[Operation, ...] = ()
-    """The operations that the commit has before the change of rows: it makes the branch, or evolves the schema."""
+    operations_before: tuple[Operation, ...] = ()
+    """The operations that the commit has before the change of rows: one makes the branch, or evolves the schema."""
     base: TableState
-    """The state of the table that the commit builds on."""
-    read: set[TableIdentifier]
-    """The tables that queries in the statement read."""
+    """The state of the table that the commit builds on. `table` has the schema that the change writes, which may have evolved
+    from it; the rows of both are those of one snapshot."""
+    tables_read: set[TableIdentifier]
+    """The tables that queries in the statement read. It is the statement's own set, which grows while its queries are built:
+    ask `view` only after them."""
     session_options: Mapping[str, str] = field(default_factory=dict)
     """Write options from the session's settings."""
-    has_bytes: bool = False
+    has_invalid_utf8: bool = False
     """Whether a constant that rows are compared with may be a string that is not UTF-8."""
 
     @property
@@ -98,7 +100,7 @@ class ChangedTable:
 
     @property
     def has_lineage(self) -> bool:
-        return self.metadata.format_version >= MIN_FORMAT_VERSION
+        return self.metadata.format_version >= ROW_LINEAGE_VERSION
 
     @property
     def written_schema(self) -> Schema:
@@ -119,7 +121,7 @@ class ChangedTable:
         return replace(choose_snapshot(self.metadata, ref=self.destination.read_branch), schema=self.schema)
 
     @property
-    def in_place(self) -> bool:
+    def merge_on_read(self) -> bool:
         """Whether rows are deleted by delete files (merge-on-read)."""
         return row_level_mode(self.metadata, self.verb) is RowLevelMode.MERGE_ON_READ
 
@@ -136,7 +138,7 @@ class ChangedTable:
 
     def view(self, condition: Expression) -> ReadView:
         """What the change read: concurrent changes of rows that may match it are conflicts."""
-        if self.identifier in self.read:
+        if self.identifier in self.tables_read:
             condition = TRUE  # a subquery or the source reads other rows of the table too
         snapshot = self.chosen.snapshot
         return ReadView(
@@ -170,7 +172,7 @@ class ChangedTable:
             tasks,
             self.schema,
             projection=Schema(*fields),
-            skips_row_groups=not self.has_bytes,
+            skips_row_groups=not self.has_invalid_utf8,
         )
         return _with_shown(rows, fields)
 
@@ -226,11 +228,11 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
         verb=verb,
         alias=alias or name.parts[-1 if resolved.selector is None else -2],
         destination=where,
-        first=tuple(where.first),
+        operations_before=tuple(where.operations_before),
         base=table.state,
-        read=execution.read,
+        tables_read=execution.read,
         session_options=session_write_options(session.spark.conf.getAll, {}),
-        has_bytes=execution.has_bytes,
+        has_invalid_utf8=execution.has_invalid_utf8,
     )
 
 

@@ -16,17 +16,17 @@ from floeberg.spark.dml.assignments import (
     has_default_column,
     row_after,
 )
-from floeberg.spark.dml.changed_rows import (
+from floeberg.spark.dml.carry_out import FoundChange, carry_out, new_row_columns, removed_on_failure
+from floeberg.spark.dml.change_job import (
     FILE,
     KIND,
     POSITION,
     RowKind,
+    can_find_and_write_in_one_job,
     find_changes,
-    may_write_at_once,
     write_changes,
 )
-from floeberg.spark.dml.rerun import run_statement
-from floeberg.spark.dml.row_change import PlannedChange, carry_out, new_row_columns, removed_on_failure
+from floeberg.spark.dml.run_statement import run_statement
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
 from floeberg.spark.host.execution import Execution
@@ -72,7 +72,7 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
     changes = text.frame(query, floeberg_target=target.rows(tasks) if tasks else empty)
     if not tasks:
         return None
-    at_once = may_write_at_once(target, tasks)
+    at_once = can_find_and_write_in_one_job(target, tasks)
     if not at_once:
         # Evaluated once: its rows tell which rows are replaced, and by what.
         changes = changes.localCheckpoint(eager=True)
@@ -82,7 +82,7 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
     with removed_on_failure(target, touched.written):
         return carry_out(
             target,
-            PlannedChange(
+            FoundChange(
                 tasks=tasks,
                 condition=condition.weak,
                 positions=touched.positions,

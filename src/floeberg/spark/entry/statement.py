@@ -26,7 +26,7 @@ from floeberg.sql.statements import dml_statements as dml
 from floeberg.sql.statements import session_statements as ses
 from floeberg.sql.statements import statements as sts
 from floeberg.sql.statements.classify import Classified, classify
-from floeberg.sql.text.byte_strings import may_hold_bytes
+from floeberg.sql.text.byte_strings import may_hold_invalid_utf8
 from floeberg.sql.text.cursor import Args, Cursor
 from floeberg.sql.text.lexer import first_words, with_backquotes
 from floeberg.sql.text.names import Name
@@ -85,7 +85,7 @@ def _classified(
         # Parsed again with names for the `?`; errors were reported above, at their position in the user's text.
         sql, args = named_parameters(sql, args)
         found = classify(sql, names, args=args)
-    return Execution(session, sql, args, kwargs, has_bytes=may_hold_bytes(sql, args)), found
+    return Execution(session, sql, args, kwargs, has_invalid_utf8=may_hold_invalid_utf8(sql, args)), found
 
 
 def _refuse_hidden_text(sql: str) -> None:

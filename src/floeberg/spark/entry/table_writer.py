@@ -10,7 +10,7 @@ from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE
 from floeberg.spark.ddl.create import NewTable, make_table
 from floeberg.spark.dml.insert import column_condition, prepared_write, target_table
-from floeberg.spark.dml.merge_writer import MergeIntoWriter
+from floeberg.spark.dml.merge_into_writer import MergeIntoWriter
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.spark_errors import methods_raise_spark_errors
 from floeberg.spark.host.types import iceberg_schema_of

@@ -25,17 +25,18 @@ WAP_BRANCH_SETTING: Final = "spark.wap.branch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """The branch that is written, and that a change of rows reads. `first` creates it if it does not exist."""
+    """The branch that is written, and that a change of rows reads. `operations_before` create it if it does
+    not exist."""
 
     branch: str = MAIN_BRANCH
     wap_id: str | None = None
     read_branch: str = MAIN_BRANCH
-    first: Sequence[Operation] = field(default=())
+    operations_before: Sequence[Operation] = field(default=())
 
-    def target(self, summary: dict[str, str]) -> Target:
-        """The target of a commit."""
+    def snapshot_target(self, summary: dict[str, str]) -> Target:
+        """Where the commit of a write adds its snapshot, with that summary."""
         if self.wap_id is None:
-            return Target(branch=self.branch, summary=summary, begins_branch=bool(self.first))
+            return Target(branch=self.branch, summary=summary, begins_branch=bool(self.operations_before))
         return Target(branch=self.branch, stage_only=True, summary={**summary, WAP_ID: self.wap_id})
 
 
@@ -72,7 +73,7 @@ def _wap_branch(metadata: TableMetadata, branch: str) -> Destination:
     made: Operation = BeginBranch(name=branch)
     if head is not None:
         made = CreateRef(name=branch, type=RefType.BRANCH, snapshot_id=head.snapshot_id, if_not_exists=True)
-    return Destination(branch=branch, read_branch=MAIN_BRANCH, first=(made,))
+    return Destination(branch=branch, read_branch=MAIN_BRANCH, operations_before=(made,))
 
 
 def _named(selector: Selector | None, branch: str | None) -> str | None:

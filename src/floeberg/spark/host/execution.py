@@ -38,7 +38,7 @@ class Execution:
     """For the text of a view: what its names mean."""
     inside: tuple[TableIdentifier, ...] = ()
     """The views that the text is part of, the outermost first."""
-    has_bytes: bool = False
+    has_invalid_utf8: bool = False
     """Whether a constant may be a string that is not UTF-8."""
 
     @property

@@ -34,7 +34,7 @@ from floeberg.spec.partitions.sort_orders import UNSORTED
 from floeberg.spec.schemas.metadata_columns import with_row_lineage
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.manifest_entry import DataFile
-from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION
+from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -135,7 +135,7 @@ class _Write:
 def written_schema(plan: RewritePlan) -> Schema:
     """The columns of rewritten files: with row lineage where the table has it."""
     schema = plan.metadata.current_schema
-    return with_row_lineage(schema) if plan.metadata.format_version >= MIN_FORMAT_VERSION else schema
+    return with_row_lineage(schema) if plan.metadata.format_version >= ROW_LINEAGE_VERSION else schema
 
 
 def _parts(group: FileGroup, plan: RewritePlan) -> Iterator[tuple[FileScanTask, ...]]:

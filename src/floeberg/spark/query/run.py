@@ -261,7 +261,7 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
         table.selection,
         where=where,
         metadata_columns=columns,
-        skips_row_groups=not execution.has_bytes,
+        skips_row_groups=not execution.has_invalid_utf8,
         keys=keys,
         reuse=True,
     )
@@ -300,7 +300,7 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
         if selection.metadata_table is not None:
             return frame_of(session, loaded, selection)
         where = condition_expression(session, found, selected_schema(loaded, selection))
-        skips = not execution.has_bytes
+        skips = not execution.has_invalid_utf8
         return frame_of(session, loaded, selection, where=where, skips_row_groups=skips, keys=keys_of(found))
 
     def bound(frame: Any, now: DataFrame) -> DataFrame:

@@ -17,7 +17,7 @@ from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import spark_field
 from floeberg.spark.host.views import Place, TextView, ViewColumns, ViewScope, is_temporary_view
 from floeberg.sql.queries.references import References, Rewrite, find_references
-from floeberg.sql.text.byte_strings import may_hold_bytes
+from floeberg.sql.text.byte_strings import may_hold_invalid_utf8
 from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, quoted, view_key
 
 MAX_DEPTH: Final = 50
@@ -59,7 +59,7 @@ def view_text(execution: Execution, resolved: Resolved) -> ViewText:
         kwargs={},
         scope=scope,
         inside=(*execution.inside, identifier),
-        has_bytes=execution.has_bytes or may_hold_bytes(text),
+        has_invalid_utf8=execution.has_invalid_utf8 or may_hold_invalid_utf8(text),
     )
     references = find_references(text, part.names())
     if references.query is None and scope.place != execution.session.place():

@@ -110,7 +110,7 @@ def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | Non
     once = once_of(where, options.txn, session=session, content=write.content)
     if once is not None and (skipped := once.skip(base.pointer)) is not None:
         return skipped
-    first: list[Operation] = [*where.first]
+    first: list[Operation] = [*where.operations_before]
     table = base
     if options.merge_schema:
         table, changes = _merged(frame, write)
@@ -131,7 +131,7 @@ def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | Non
         ),
     )
     files = write_data_files(rows, table, stores=write.stores, options=options)
-    operation = make(files, where.target(dict(options.summary)), _view(options, table))
+    operation = make(files, where.snapshot_target(dict(options.summary)), _view(options, table))
     operations = [*first, *([] if operation is None else [operation])]
     if not operations and once is None:
         return None

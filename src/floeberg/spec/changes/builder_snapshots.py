@@ -20,8 +20,7 @@ from floeberg.spec.json.documents import Documents
 from floeberg.spec.json.fields import LONG_MAX
 from floeberg.spec.snapshots.history import appended_snapshot_log, without_unknown_past
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
-from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION as ROW_LINEAGE_VERSION
-from floeberg.spec.snapshots.row_lineage import next_row_id_after
+from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION, next_row_id_after
 from floeberg.spec.snapshots.snapshot import Snapshot, SnapshotLogEntry
 
 

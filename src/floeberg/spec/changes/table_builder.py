@@ -19,8 +19,7 @@ from floeberg.spec.metadata.table_properties import (
     integer_property,
 )
 from floeberg.spec.snapshots.history import appended_metadata_log, commit_time_ms
-from floeberg.spec.snapshots.row_lineage import INITIAL_ROW_ID
-from floeberg.spec.snapshots.row_lineage import MIN_FORMAT_VERSION as ROW_LINEAGE_VERSION
+from floeberg.spec.snapshots.row_lineage import INITIAL_ROW_ID, ROW_LINEAGE_VERSION
 from floeberg.spec.snapshots.snapshot import METADATA_LOG, MetadataLogEntry
 
 

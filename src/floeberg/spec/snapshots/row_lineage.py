@@ -18,7 +18,7 @@ from floeberg.spec.json.fields import LONG_MAX
 from floeberg.spec.snapshots.snapshot import Snapshot
 
 INITIAL_ROW_ID: Final = 0
-MIN_FORMAT_VERSION: Final = 3
+ROW_LINEAGE_VERSION: Final = 3
 
 
 def add_row_ids(first_row_id: int, rows: int) -> int:

@@ -19,7 +19,7 @@ _MAKES_BYTES: Final = re.compile(
 )
 
 
-def may_hold_bytes(text: str, args: Args = None) -> bool:
+def may_hold_invalid_utf8(text: str, args: Args = None) -> bool:
     """Whether a statement or expression may have a string that is not UTF-8 among its constants."""
     if _MAKES_BYTES.search(text):
         return True

@@ -16,11 +16,11 @@ from floeberg.commit.commit import Committed
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.dml.assignments import Assigned, Path, assigned_fields, checked, new_row, row_after
-from floeberg.spark.dml.changed_rows import FILE, POSITION, PREFIX, SOURCE_ROW
+from floeberg.spark.dml.change_job import FILE, POSITION, PREFIX, SOURCE_ROW
 from floeberg.spark.dml.column_keys import column_pairs, own_conditions
 from floeberg.spark.dml.merge_key_pairs import KeyPair
-from floeberg.spark.dml.merge_run import BY_SOURCE, ROW, TARGET, Clauses, MergeRun, named
-from floeberg.spark.dml.rerun import run_statement
+from floeberg.spark.dml.merge_run import BY_SOURCE, JOINED_ROW_ID, ROW, TARGET, Clauses, MergeRun, named
+from floeberg.spark.dml.run_statement import run_statement
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression, value_types
 from floeberg.spark.host.exact_types import exact_type
 from floeberg.spark.host.execution import Execution
@@ -32,7 +32,7 @@ from floeberg.spark.write.store_assignment import StoreRules, store_rules
 from floeberg.spark.write.store_cast import stored_column
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.spec.types import IcebergType
-from floeberg.sql.text.byte_strings import may_hold_bytes
+from floeberg.sql.text.byte_strings import may_hold_invalid_utf8
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import Name
 
@@ -67,7 +67,7 @@ def is_column(given: Any) -> bool:
     return type(given).__module__.startswith("pyspark.sql.") and type(given).__name__ == "Column"
 
 
-def merge_columns(
+def merge_by_columns(
     session: AttachedSession,
     parts: tuple[str, ...],
     source: DataFrame,
@@ -83,8 +83,8 @@ def merge_columns(
         return _ColumnMerge(target, source, condition, clauses, evolves=evolves).run()
 
     shown = repr(condition)
-    has_bytes = may_hold_bytes(shown) or "cast" in shown.lower()
-    return run_statement(Execution(session, "", has_bytes=has_bytes), parts, run)
+    has_invalid_utf8 = may_hold_invalid_utf8(shown) or "cast" in shown.lower()
+    return run_statement(Execution(session, "", has_invalid_utf8=has_invalid_utf8), parts, run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ class _ColumnMerge(MergeRun[ColumnClause]):
             found.alias(SOURCE_ROW),
         ]
         if self._target.has_lineage:
-            items.append(target[ROW_ID.name].alias("row_id"))
+            items.append(target[ROW_ID.name].alias(JOINED_ROW_ID))
         if self._clauses.matched:
             values = _ColumnValues(self._target, joined, target, self._rules)
             row = self._struct(self._clauses.matched, values, source)

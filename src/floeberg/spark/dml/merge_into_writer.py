@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pyspark.sql import functions as F
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.dml.merge_columns import ColumnAssignment, ColumnClause, is_column, merge_columns
+from floeberg.spark.dml.merge_by_columns import ColumnAssignment, ColumnClause, is_column, merge_by_columns
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.spark_errors import methods_raise_spark_errors
 from floeberg.sql.text.cursor import parse_parts
@@ -54,7 +54,7 @@ class MergeIntoWriter:
                 f"mergeInto({'.'.join(self._parts)!r}) says what to do with no row; add whenMatched(), whenNotMatched() or "
                 "whenNotMatchedBySource() with an action before merge()"
             )
-        merge_columns(
+        merge_by_columns(
             self._session, self._parts, self._frame, self._condition, tuple(self._clauses), evolves=self._evolves
         )
 

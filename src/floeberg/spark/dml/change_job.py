@@ -1,5 +1,5 @@
-"""The rows of a change in Python workers, in one pass: collects the positions of deleted rows as bitmaps, and writes the new
-versions of updated rows."""
+"""The job that collects which rows a statement deletes or replaces, as bitmaps of positions, in Python workers; in the same
+pass it can write the new versions of updated rows."""
 
 from __future__ import annotations
 
@@ -79,23 +79,26 @@ class Touched:
     """The files of the new versions of updated rows, if they were written."""
 
 
-def may_write_at_once(target: ChangedTable, tasks: list[FileScanTask]) -> bool:
+def can_find_and_write_in_one_job(target: ChangedTable, tasks: list[FileScanTask]) -> bool:
     """Whether the new rows of a change can be written while the replaced rows are still being found: not if they go into
     files with rows that stay, and not if each task would write its own small file."""
     adaptive = target.session.setting("spark.sql.adaptive.enabled", "true") == "true"
     is_spread = target.write_options.distribution is not DistributionMode.NONE
-    return (target.in_place or may_be_copied(target, tasks)) and (adaptive or is_spread)
+    return (target.merge_on_read or may_be_copied(target, tasks)) and (adaptive or is_spread)
 
 
-def find_changes(target: ChangedTable, changes: DataFrame, *, once: bool = False) -> Touched:
-    """Runs a change. With `once`, notes whether a row occurs more than once, whatever happens to it."""
+def find_changes(target: ChangedTable, changes: DataFrame, *, checks_cardinality: bool = False) -> Touched:
+    """Runs the job that collects which rows are deleted or replaced. With `checks_cardinality`, it notes
+    whether a row occurs more than once, whatever happens to it."""
     check_workers(target.spark)
-    return _put_together(collect_from_workers(changes, ChangeTask(None), _RESULT_TEXT), None, once=once)
+    return _put_together(
+        collect_from_workers(changes, ChangeTask(None), _RESULT_TEXT), None, checks_cardinality=checks_cardinality
+    )
 
 
-def write_changes(target: ChangedTable, changes: DataFrame, *, once: bool = False) -> Touched:
-    """Runs a change and writes the new versions of updated rows, in as few files as their number needs. The caller removes
-    the files when the change fails."""
+def write_changes(target: ChangedTable, changes: DataFrame, *, checks_cardinality: bool = False) -> Touched:
+    """Runs the job that collects which rows are deleted or replaced, and writes the new versions of updated rows in as few
+    files as their number needs. The caller removes the files when the change fails."""
     options = target.write_options
     task = writer_task(target.table, options=options, schema=target.written_schema)
     rows = with_inherited_sequence_number(target, changes)
@@ -112,10 +115,10 @@ def write_changes(target: ChangedTable, changes: DataFrame, *, once: bool = Fals
     # Spark sizes the tasks after a shuffle by their bytes, not by the number of cores: each writes a file.
     with held_setting(target.spark, PARALLELISM_FIRST, "false"):
         found = run_work(rows, target.table, task, ChangeTask(task), _RESULT_TEXT)
-    return _put_together(found, task, once=once)
+    return _put_together(found, task, checks_cardinality=checks_cardinality)
 
 
-def _put_together(found: list[Any], task: WriterTask | None, *, once: bool) -> Touched:
+def _put_together(found: list[Any], task: WriterTask | None, *, checks_cardinality: bool) -> Touched:
     touched = Touched()
     seen: dict[str, BitMap64] = {}
     rows: dict[str, int] = {}
@@ -135,11 +138,11 @@ def _put_together(found: list[Any], task: WriterTask | None, *, once: bool) -> T
             touched.deleted += row.rows
         elif row.kind == RowKind.UPDATE:
             touched.updated += row.rows
-        if once:
+        if checks_cardinality:
             seen[row.file] = seen.get(row.file, BitMap64()) | bitmap
             rows[row.file] = rows.get(row.file, 0) + row.rows
     touched.twice = next((file for file, number in rows.items() if number > len(seen[file])), None)
-    if not once:
+    if not checks_cardinality:
         _count_once(touched)
     return touched
 

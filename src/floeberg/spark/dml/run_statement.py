@@ -30,10 +30,10 @@ def run_statement(execution: Execution, parts: tuple[str, ...], run: Run) -> Com
     conflict that another run cannot settle."""
     if execution.session.setting(TXN_APP_ID_SETTING, "") == "":
         return _run_again_on_conflict(execution, parts, run)
-    return _run_again_on_conflict(execution, parts, lambda now: _run_once(now, parts, run))
+    return _run_again_on_conflict(execution, parts, lambda now: _run_in_transaction(now, parts, run))
 
 
-def _run_once(execution: Execution, parts: tuple[str, ...], run: Run) -> Committed | None:
+def _run_in_transaction(execution: Execution, parts: tuple[str, ...], run: Run) -> Committed | None:
     resolved = execution.resolve(execution.session.table_identifier(parts))
     if resolved.table is None:
         return run(execution)  # which says what is wrong
@@ -48,7 +48,7 @@ def _run_once(execution: Execution, parts: tuple[str, ...], run: Run) -> Committ
     if committed is None:
         summary = engine_summary(execution.spark)
         committed = commit_operations(
-            table.pointer, table.state, [*place.first], engine_summary=summary, once=once.transaction
+            table.pointer, table.state, [*place.operations_before], engine_summary=summary, once=once.transaction
         )
     return once.ended(committed)
 

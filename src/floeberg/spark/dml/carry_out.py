@@ -1,4 +1,5 @@
-"""Executes a change of rows: Spark's workers write data files, the driver writes deletes, and one commit adds all of it."""
+"""Carries out a change of rows that a statement found: Spark's workers write data files, the driver writes deletes, and one
+commit adds all of it."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from floeberg.commit.commit import Committed, commit_operations
 from floeberg.errors import FloebergError, InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.files.deletion_vector import encode_deletion_vector
-from floeberg.row_changes.row_change import RowChange, row_change
+from floeberg.row_changes.row_change import RowChange, with_written_deletes
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import copy_kept_rows, may_be_copied
 from floeberg.spark.dml.target import ChangedTable, with_inherited_sequence_number
@@ -36,9 +37,11 @@ _ROWS_PER_TASK: Final = 250_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedChange:
-    """The outcome of planning a statement. `new_rows` has the table's columns, and `_row_id` if it has row lineage: the new
-    versions of replaced rows, unless they are written already, and inserted rows, whose id is null."""
+class FoundChange:
+    """What a statement found to change, and the files that it has written so far.
+
+    `new_rows` has the table's columns, and `_row_id` if it has row lineage: the new versions of replaced rows, unless they are
+    written already, and inserted rows, whose id is null."""
 
     tasks: Sequence[FileScanTask] = ()
     condition: Expression = TRUE
@@ -54,7 +57,7 @@ class PlannedChange:
     """How many rows `new_rows` has at most, where that is known."""
 
 
-def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
+def carry_out(target: ChangedTable, change: FoundChange) -> Committed | None:
     """Writes and commits. None when there is nothing to do. Written files are removed when the commit provably failed. Raises
     ValidationConflict, CommitConflict, CommitUnknown."""
     metadata = target.metadata
@@ -62,11 +65,11 @@ def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
     writer = TableWriter(metadata, pointer.store_for, pointer.effects.ids.uuid())
     written: list[DataFile] = []
     with removed_on_failure(target, written, writer):
-        change = _write(target, planned, writer, written)
-        operation = change.operation(
-            target.view(planned.condition), target.destination.target(dict(target.write_options.summary))
+        row_change = _write(target, change, writer, written)
+        operation = row_change.operation(
+            target.view(change.condition), target.destination.snapshot_target(dict(target.write_options.summary))
         )
-        operations = [*target.first, *([] if operation is None else [operation])]
+        operations = [*target.operations_before, *([] if operation is None else [operation])]
         once = target.once
         if not operations and once is None:
             return None
@@ -78,7 +81,7 @@ def carry_out(target: ChangedTable, planned: PlannedChange) -> Committed | None:
             once=None if once is None else once.transaction,
         )
         if committed.skipped is not None:
-            _remove(target, [*planned.written, *written], writer)
+            _remove(target, [*change.written, *written], writer)
         return committed
 
 
@@ -102,32 +105,32 @@ def _remove(target: ChangedTable, written: Sequence[DataFile], writer: TableWrit
         target.table.pointer.store_for(file.file_path).delete(file.file_path)
 
 
-def _write(target: ChangedTable, planned: PlannedChange, writer: TableWriter, written: list[DataFile]) -> RowChange:
+def _write(target: ChangedTable, change: FoundChange, writer: TableWriter, written: list[DataFile]) -> RowChange:
     found = FoundRows()
-    for task in planned.whole:
+    for task in change.whole:
         found.replaced.append(task.data_file)
         found.counts.delete(_live_rows(task))
-    touched = [task for task in planned.tasks if task.data_file.file_path in planned.positions]
-    frame = planned.new_rows
-    found.counts.delete(planned.deleted)
-    found.counts.updated = planned.updated
-    if target.in_place:
-        found.deleted += [DeletedRows(task, planned.positions[task.data_file.file_path]) for task in touched]
+    touched = [task for task in change.tasks if task.data_file.file_path in change.positions]
+    frame = change.new_rows
+    found.counts.delete(change.deleted)
+    found.counts.updated = change.updated
+    if target.merge_on_read:
+        found.deleted += [DeletedRows(task, change.positions[task.data_file.file_path]) for task in touched]
     elif touched:
         found.replaced += [task.data_file for task in touched]
         if may_be_copied(target, touched):
-            written += copy_kept_rows(target, touched, planned.positions)
+            written += copy_kept_rows(target, touched, change.positions)
             found.counts.copied = sum(file.record_count for file in written)
             touched = []
         else:
-            kept = _kept(target, touched, planned.positions)
+            kept = _kept(target, touched, change.positions)
             frame = kept if frame is None else kept.unionByName(with_inherited_sequence_number(target, frame))
     if frame is not None:
-        made = _write_rows(target, frame, planned, touched)
+        made = _write_rows(target, frame, change, touched)
         written += made
-        _count(target, found.counts, planned, made, copied_from=() if target.in_place else touched)
-    found.written += [*planned.written, *written]
-    return row_change(found, reader=table_files(target.table, target.schema).reader(), writer=writer)
+        _count(target, found.counts, change, made, copied_from=() if target.merge_on_read else touched)
+    found.written += [*change.written, *written]
+    return with_written_deletes(found, reader=table_files(target.table, target.schema).reader(), writer=writer)
 
 
 def _live_rows(task: FileScanTask) -> int | None:
@@ -145,13 +148,13 @@ def _kept(target: ChangedTable, tasks: Sequence[FileScanTask], positions: Mappin
 
 
 def _write_rows(
-    target: ChangedTable, frame: DataFrame, planned: PlannedChange, touched: Sequence[FileScanTask]
+    target: ChangedTable, frame: DataFrame, change: FoundChange, touched: Sequence[FileScanTask]
 ) -> list[DataFile]:
     options = target.write_options
     rows = with_inherited_sequence_number(target, frame)
-    expected = planned.expected_rows
+    expected = change.expected_rows
     if expected is not None and options.distribution is DistributionMode.NONE:
-        if not target.in_place:
+        if not target.merge_on_read:
             expected += sum(task.data_file.record_count for task in touched)
         rows = rows.coalesce(1 + expected // _ROWS_PER_TASK)
     return write_data_files(rows, target.table, options=options, schema=target.written_schema)
@@ -160,20 +163,20 @@ def _write_rows(
 def _count(
     target: ChangedTable,
     counts: RowCounts,
-    planned: PlannedChange,
+    change: FoundChange,
     written: Sequence[DataFile],
     *,
     copied_from: Sequence[FileScanTask],
 ) -> None:
     """Counts inserted and copied rows from the written files, because the rows are evaluated only once. Unknown if equality
     deletes leave open how many rows a file had."""
-    rest = sum(file.record_count for file in [*planned.written, *written]) - planned.updated
-    if planned.new_rows is None:
+    rest = sum(file.record_count for file in [*change.written, *written]) - change.updated
+    if change.new_rows is None:
         counts.copied = rest
     elif not any(task.equality_deletes for task in copied_from):
         reader = table_files(target.table, target.schema).reader()
         live = sum(reader.live_rows(structs.replace(task, residual=TRUE)) for task in copied_from)
-        gone = sum(len(planned.positions[task.data_file.file_path]) for task in copied_from)
+        gone = sum(len(change.positions[task.data_file.file_path]) for task in copied_from)
         copied = live - gone
         counts.copied += copied
         counts.inserted = rest - copied
