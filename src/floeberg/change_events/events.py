@@ -6,7 +6,9 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
 
-PREFIX: Final = "__floeberg_cdc_"
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
+
+PREFIX: Final = f"{ENGINE_PREFIX}cdc_"
 KIND: Final = f"{PREFIX}kind"
 """An EventKind, or null for a code that is not known."""
 EVENT: Final = f"{PREFIX}event"

@@ -22,6 +22,7 @@ from floeberg.spark.dml.merge_key_pairs import KEY_TYPES, KeyPair
 from floeberg.spark.dml.merge_source_keys import source_keys
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.types import BinaryType, NestedField, StringType
 from floeberg.sql.text.lexer import quote_name
 
@@ -146,7 +147,7 @@ def _new_rows(
     placeholder: str | None,
 ) -> DataFrame:
     """The rows to write, with the ids of those that they replace and the values that only those have."""
-    names = [name for name in rows.columns if not name.startswith("__floeberg_")]
+    names = [name for name in rows.columns if not name.startswith(ENGINE_PREFIX)]
     columns = {name: F.col(quote_name(name)) for name in names}
     if held and placeholder is not None:
         _check_told(target, rows, matches, held, placeholder)
@@ -179,7 +180,7 @@ def _check_told(
     left = rows.where(missing)
     if matches is not None:
         left = left.join(matches, SOURCE_ROW, "left_anti")
-    found = left.drop(*(name for name in rows.columns if name.startswith("__floeberg_"))).limit(1).collect()
+    found = left.drop(*(name for name in rows.columns if name.startswith(ENGINE_PREFIX))).limit(1).collect()
     if found:
         raise InvalidInput(
             f"table {target.name}: an event leaves out an unchanged value, and the table has no row of its key: "

@@ -23,16 +23,16 @@ from floeberg.spark.workers.in_workers import collect_from_workers
 from floeberg.spark.write.distribution import distributed
 from floeberg.spark.write.job import WriterTask, run_work, writer_task
 from floeberg.spark.write.options import DistributionMode
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.snapshots.manifest_entry import DataFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PREFIX: Final = "__floeberg_"
-KIND: Final = f"{PREFIX}kind"
-FILE: Final = f"{PREFIX}file"
-POSITION: Final = f"{PREFIX}position"
-SOURCE_ROW: Final = f"{PREFIX}source_row"
+KIND: Final = f"{ENGINE_PREFIX}kind"
+FILE: Final = f"{ENGINE_PREFIX}file"
+POSITION: Final = f"{ENGINE_PREFIX}position"
+SOURCE_ROW: Final = f"{ENGINE_PREFIX}source_row"
 """The columns of a change that come before those of the new row. SOURCE_ROW is there in a MERGE alone."""
 _RESULT: Final = pa.schema(
     [

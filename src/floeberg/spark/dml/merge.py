@@ -11,7 +11,7 @@ from pyspark.sql import types as st
 from floeberg.commit.commit import Committed
 from floeberg.expr.nodes import Expression
 from floeberg.spark.dml.assignments import TypesOf
-from floeberg.spark.dml.change_job import FILE, POSITION, PREFIX, SOURCE_ROW
+from floeberg.spark.dml.change_job import FILE, POSITION, SOURCE_ROW
 from floeberg.spark.dml.merge_clauses import ClauseTexts
 from floeberg.spark.dml.merge_key_pairs import KeyPair, key_pairs
 from floeberg.spark.dml.merge_run import BY_SOURCE, JOINED_ROW_ID, ROW, TARGET, Clauses, MergeRun
@@ -21,6 +21,7 @@ from floeberg.spark.dml.target import ChangedTable, changed_table, target_condit
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.write.store_assignment import store_rules
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.sql.queries.references import double_braces
 from floeberg.sql.statements.dml_statements import Merge, MergeClause
 from floeberg.sql.text.lexer import quote_name
@@ -28,7 +29,7 @@ from floeberg.sql.text.lexer import quote_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_NO_ALIAS: Final = f"{PREFIX}source"
+_NO_ALIAS: Final = f"{ENGINE_PREFIX}source"
 
 
 def merge(execution: Execution, statement: Merge) -> Committed | None:

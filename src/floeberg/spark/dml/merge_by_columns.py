@@ -16,7 +16,7 @@ from floeberg.commit.commit import Committed
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.dml.assignments import Assigned, Path, assigned_fields, checked, new_row, row_after
-from floeberg.spark.dml.change_job import FILE, POSITION, PREFIX, SOURCE_ROW
+from floeberg.spark.dml.change_job import FILE, POSITION, SOURCE_ROW
 from floeberg.spark.dml.column_keys import column_pairs, own_conditions
 from floeberg.spark.dml.merge_key_pairs import KeyPair
 from floeberg.spark.dml.merge_run import BY_SOURCE, JOINED_ROW_ID, ROW, TARGET, Clauses, MergeRun, named
@@ -31,6 +31,7 @@ from floeberg.spark.write.exact_values import exact_column
 from floeberg.spark.write.store_assignment import StoreRules, store_rules
 from floeberg.spark.write.store_cast import stored_column
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.types import IcebergType
 from floeberg.sql.text.byte_strings import may_hold_invalid_utf8
 from floeberg.sql.text.lexer import quote_name
@@ -161,7 +162,9 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         if not type(columns[0]).__module__.startswith(_CONNECT):
             return
         connect = importlib.import_module(_CONNECT_COLUMNS)
-        self._names = {bound: f"{PREFIX}bound_{number}" for number, bound in enumerate(connect.bound_columns(columns))}
+        self._names = {
+            bound: f"{ENGINE_PREFIX}bound_{number}" for number, bound in enumerate(connect.bound_columns(columns))
+        }
         if self._names:
             kept = (connect.bound_column(bound).alias(name) for bound, name in self._names.items())
             self._source = self._source.select("*", *kept)

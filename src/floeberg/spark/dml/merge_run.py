@@ -23,7 +23,6 @@ from floeberg.spark.dml.change_job import (
     FILE,
     KIND,
     POSITION,
-    PREFIX,
     SOURCE_ROW,
     RowKind,
     Touched,
@@ -36,14 +35,15 @@ from floeberg.spark.dml.merge_source_keys import SourceKeys, source_keys
 from floeberg.spark.dml.merge_source_rows import without_rows
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.sql.text.lexer import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-BY_SOURCE: Final = f"{PREFIX}by_source"
-ROW: Final = f"{PREFIX}row"
-TARGET: Final = f"{PREFIX}target"
+BY_SOURCE: Final = f"{ENGINE_PREFIX}by_source"
+ROW: Final = f"{ENGINE_PREFIX}row"
+TARGET: Final = f"{ENGINE_PREFIX}target"
 JOINED_ROW_ID: Final = "row_id"
 _BROADCAST_ROWS: Final = 500_000
 _KINDS: Final = {"delete": RowKind.DELETE, "update": RowKind.UPDATE}

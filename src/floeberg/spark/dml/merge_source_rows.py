@@ -10,8 +10,9 @@ from pyroaring import BitMap64
 from pyspark.sql import functions as F
 
 from floeberg.files.deletion_vector import bitmap_of
-from floeberg.spark.dml.change_job import PREFIX, SOURCE_ROW
+from floeberg.spark.dml.change_job import SOURCE_ROW
 from floeberg.spark.read.deletes.positions import to_words, words_column
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,8 +21,8 @@ MAX_LISTED_ROWS: Final = 1_000
 _PARTITION_SHIFT: Final = 33
 ROW_IN_PARTITION: Final = (1 << _PARTITION_SHIFT) - 1
 """How `monotonically_increasing_id` is made."""
-_PARTITION: Final = f"{PREFIX}partition"
-_WORDS: Final = f"{PREFIX}words"
+_PARTITION: Final = f"{ENGINE_PREFIX}partition"
+_WORDS: Final = f"{ENGINE_PREFIX}words"
 
 
 def without_rows(source: DataFrame, matched: BitMap64) -> DataFrame:

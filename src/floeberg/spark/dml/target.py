@@ -26,7 +26,6 @@ from floeberg.spark.host.exact_types import cut_name, exact_name
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import frame_field, has_nanoseconds
-from floeberg.spark.read.parquet.columns import OWN_PREFIX
 from floeberg.spark.write.exact_values import refuse_cut, shown_column
 from floeberg.spark.write.once import Once, once_of
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options
@@ -39,6 +38,7 @@ from floeberg.spec.schemas.metadata_columns import (
     ROW_POSITION,
     with_row_lineage,
 )
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION
 from floeberg.spec.types import NestedField
@@ -237,7 +237,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
 
 
 def _refuse_own_names(schema: Schema, table: str) -> None:
-    taken = [field.name for field in schema.fields if field.name.lower().startswith(OWN_PREFIX)]
+    taken = [field.name for field in schema.fields if field.name.lower().startswith(ENGINE_PREFIX)]
     if taken:
         raise UnsupportedFeature(
             f"table {table}: column {taken[0]!r} has a name that Spark statements use inside; rename it to change rows"

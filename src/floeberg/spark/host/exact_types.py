@@ -11,13 +11,14 @@ from typing import Final
 from pyspark.sql import types as st
 
 from floeberg.spark.host.types import has_nanoseconds, nullable, spark_type
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.types import IcebergType, ListType, MapType, NestedField, StructType
 
 MICROSECOND: Final = "microsecond"
 NANOSECOND: Final = "nanosecond"
 """The fields of the form: a timestamp of Spark's, and the nanoseconds (0 to 999) after it."""
-_EXACT_PREFIX: Final = "__floeberg_exact_"
-CUT_PREFIX: Final = "__floeberg_cut_"
+_EXACT_PREFIX: Final = f"{ENGINE_PREFIX}exact_"
+CUT_PREFIX: Final = f"{ENGINE_PREFIX}cut_"
 NESTED: Final = "nested"
 """In the place of a type: the column has what Spark cuts inside."""
 

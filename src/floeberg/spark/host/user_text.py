@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from floeberg.errors import FloebergError, InvalidInput
 from floeberg.spec.schemas.metadata_columns import METADATA_COLUMN_NAMES
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.sql.text.lexer import line_and_column, tokenize
 
 _INTERNAL: Final = re.compile(r"__floeberg|_pyspark_|floeberg_\d|floeberg_parameter_|floeberg_frame")
 _GENERATED: Final = re.compile(r"`?_pyspark_[0-9a-z_]+`?")
-_PACKED: Final = re.compile(r"(?:(?:`\w+`|\w+)\.)?`?__floeberg_hidden_\d+`?\.")
+_PACKED: Final = re.compile(rf"(?:(?:`\w+`|\w+)\.)?`?{ENGINE_PREFIX}hidden_\d+`?\.")
 _PARAMETER: Final = re.compile(r":?floeberg_parameter_\d+")
 _END: Final = re.compile(r"SQLSTATE: \w{5}")
 _PROPOSALS: Final = re.compile(r" Did you mean one of the following\? \[([^\]]*)\]\.?")

@@ -12,7 +12,7 @@ from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.deletes.equality import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.deletes.positions import PLACE, DeletedPositions, deleted_positions
-from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn, read_schema
+from floeberg.spark.read.parquet.columns import NativeColumn, read_schema
 from floeberg.spark.read.parquet.filter_before_deletes import filter_before_deletes
 from floeberg.spark.read.parquet.metadata_columns import (
     COMPUTED,
@@ -25,6 +25,7 @@ from floeberg.spark.read.parquet.metadata_columns import (
 from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask, parquet_frame
 from floeberg.spark.read.routes import ColumnChoice
 from floeberg.spark.workers.scan import TableFiles
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.text.lexer import quote_name
 
@@ -124,7 +125,7 @@ class NativeScan:
             else:
                 text = None if column is None else column.text()
             if text is None:
-                name = (None if self.exact else cut_name(field)) or f"{OWN_PREFIX}made_{field.field_id}"
+                name = (None if self.exact else cut_name(field)) or f"{ENGINE_PREFIX}made_{field.field_id}"
                 if is_metadata(field) or column is None:
                     value = metadata_value(field, column)
                 else:

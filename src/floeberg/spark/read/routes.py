@@ -12,7 +12,7 @@ from floeberg.arrow.formats.file_schema import file_fields
 from floeberg.arrow.formats.read_parquet import open_parquet
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.read.deletes.equality import can_join
-from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn, native_column
+from floeberg.spark.read.parquet.columns import NativeColumn, native_column
 from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids, wrapped_ids
 from floeberg.spark.read.parquet.metadata_columns import COMPUTED, LINEAGE
 from floeberg.spark.read.parquet.partition_columns import partition_sources
@@ -21,6 +21,7 @@ from floeberg.spark.read.parquet.scan import GENERATED_INDEX, PlacedTask
 from floeberg.spark.workers.scan import TableFiles
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.metadata_columns import IS_DELETED
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.schemas.schema import Schema, walk_fields
 from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import NestedField
@@ -94,7 +95,7 @@ class ColumnChoice:
     def why_not(self, projection: Schema) -> str | None:
         """Why these columns cannot be read by Spark's reader; None if they can."""
         for column in self._schema.fields:
-            if column.name.lower() in SPARK_NAMES or column.name.lower().startswith(OWN_PREFIX):
+            if column.name.lower() in SPARK_NAMES or column.name.lower().startswith(ENGINE_PREFIX):
                 return f"a column is named {column.name}"
         for column in projection.fields:
             if column.field_id not in COMPUTED and self.column(column) is None:

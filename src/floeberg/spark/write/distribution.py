@@ -18,6 +18,7 @@ from floeberg.spark.write.options import DistributionMode
 from floeberg.spec.partitions.sort_orders import NullOrder, SortDirection, SortField, SortOrder
 from floeberg.spec.partitions.specs import PartitionField, PartitionSpec
 from floeberg.spec.partitions.transforms import IDENTITY, IdentityTransform, Transform, VoidTransform
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import IcebergType
 from floeberg.sql.text.lexer import quote_name
@@ -25,8 +26,8 @@ from floeberg.sql.text.lexer import quote_name
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-PREFIX: Final = "__floeberg_key_"
-_Z_VALUE: Final = "__floeberg_z_value"
+PREFIX: Final = f"{ENGINE_PREFIX}key_"
+_Z_VALUE: Final = f"{ENGINE_PREFIX}z_value"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

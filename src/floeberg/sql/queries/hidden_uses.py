@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from floeberg.errors import UnsupportedFeature
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.sql.queries.hidden_scopes import Leaf, PipeState, Scope, tables_beneath
 from floeberg.sql.queries.references import References, Rewrite
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import display_name
 from floeberg.sql.text.query_starts import starts_query
 
-PREFIX: Final = "__floeberg_hidden_"
+PREFIX: Final = f"{ENGINE_PREFIX}hidden_"
 """What the name of a metadata column begins with in a statement; the number of the reference and its own name follow."""
 
 

@@ -18,10 +18,11 @@ from pyspark.sql import types as st
 from floeberg.scan.tasks import DeleteFile, FileScanTask
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.deletes.keys import SCOPE, SEQUENCE_NUMBER, DeleteKeys
-from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn
+from floeberg.spark.read.parquet.columns import NativeColumn
 from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.workers.scan import TableFiles
 from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BinaryType,
@@ -38,8 +39,8 @@ from floeberg.spec.types import (
     UuidType,
 )
 
-FILE_SCOPE: Final = f"{OWN_PREFIX}file_scope"
-FILE_SEQUENCE_NUMBER: Final = f"{OWN_PREFIX}file_sequence_number"
+FILE_SCOPE: Final = f"{ENGINE_PREFIX}file_scope"
+FILE_SEQUENCE_NUMBER: Final = f"{ENGINE_PREFIX}file_sequence_number"
 MAX_BROADCAST_ROWS: Final = 4_000_000
 _EVERYWHERE: Final = -1
 _FILES_PER_SPLIT: Final = 4
@@ -137,7 +138,7 @@ def without_deleted(
     spark: Any, frame: Any, join: EqualityJoin, files: TableFiles, columns: Mapping[int, NativeColumn]
 ) -> Any:
     """The frame, which has the key columns and the facts, without the rows that a join finds deleted."""
-    names = [f"{OWN_PREFIX}delete_{field.field_id}" for field in join.keys]
+    names = [f"{ENGINE_PREFIX}delete_{field.field_id}" for field in join.keys]
     deleted = _delete_rows(spark, join, files).toDF(*names, SCOPE, SEQUENCE_NUMBER)
     grouped = [F.col(name) for name in names] + ([F.col(SCOPE)] if join.by_scope else [])
     is_small = join.rows <= MAX_BROADCAST_ROWS

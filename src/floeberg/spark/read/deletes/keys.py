@@ -12,10 +12,11 @@ from floeberg.arrow.scan.deletes import read_equality_deletes
 from floeberg.scan.tasks import DeleteFile
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.workers.scan import TableFiles
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.schemas.schema import Schema
 
-SCOPE: Final = "__floeberg_scope"
-SEQUENCE_NUMBER: Final = "__floeberg_delete_sequence_number"
+SCOPE: Final = f"{ENGINE_PREFIX}scope"
+SEQUENCE_NUMBER: Final = f"{ENGINE_PREFIX}delete_sequence_number"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

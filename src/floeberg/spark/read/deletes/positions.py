@@ -19,15 +19,15 @@ from pyspark.sql import functions as F
 
 from floeberg.arrow.scan.deletes import DeleteLoader
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.read.parquet.columns import OWN_PREFIX
 from floeberg.spark.read.parquet.scan import ROW_INDEX
 from floeberg.spark.workers.scan import TableFiles
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.snapshots.manifest_entry import DataFile
 
 Words: TypeAlias = npt.NDArray[np.int64]
 
-PLACE: Final = f"{OWN_PREFIX}place"
-_WORDS: Final = f"{OWN_PREFIX}words"
+PLACE: Final = f"{ENGINE_PREFIX}place"
+_WORDS: Final = f"{ENGINE_PREFIX}words"
 MAX_STORED_BYTES: Final = 32 << 20
 """Delete files with more bytes than this in total are not read on the driver, but in the workers."""
 MAX_WORDS_BYTES: Final = 64 << 20

@@ -40,8 +40,6 @@ from floeberg.spec.types import (
 from floeberg.sql.ddl.default_values import literal_text
 from floeberg.sql.text.lexer import quote_name
 
-OWN_PREFIX: Final = ENGINE_PREFIX
-"""The prefix of columns that exist only inside a scan."""
 EXISTS_DEFAULT: Final = "EXISTS_DEFAULT"
 
 _SAME: Final = (
@@ -116,7 +114,7 @@ def native_column(field: NestedField, *, own_name: bool, changed: frozenset[int]
         if text is None:
             return None
         metadata[EXISTS_DEFAULT] = text
-    name = field.name if own_name else f"{OWN_PREFIX}{field.field_id}"
+    name = field.name if own_name else f"{ENGINE_PREFIX}{field.field_id}"
     return NativeColumn(field, st.StructField(name, kind, True, metadata))
 
 

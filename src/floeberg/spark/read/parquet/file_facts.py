@@ -10,10 +10,10 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from floeberg.spark.read.parquet.columns import OWN_PREFIX
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 
-_KEY: Final = f"{OWN_PREFIX}key"
-_FACT_KEY: Final = f"{OWN_PREFIX}fact_key"
+_KEY: Final = f"{ENGINE_PREFIX}key"
+_FACT_KEY: Final = f"{ENGINE_PREFIX}fact_key"
 _MAX_WRITTEN_OUT: Final = 16
 _SQL_TYPES: Final = {pa.string(): "STRING", pa.int32(): "INT", pa.int64(): "BIGINT"}
 _LOST: Final = (

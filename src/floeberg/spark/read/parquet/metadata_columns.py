@@ -15,7 +15,7 @@ from floeberg.arrow.columns.physical import array_of
 from floeberg.arrow.scan.data_file import partition_value
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.host.types import frame_field
-from floeberg.spark.read.parquet.columns import OWN_PREFIX, NativeColumn
+from floeberg.spark.read.parquet.columns import NativeColumn
 from floeberg.spark.read.parquet.scan import ROW_INDEX
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spec.partitions.specs import PartitionSpec
@@ -28,6 +28,7 @@ from floeberg.spec.schemas.metadata_columns import (
     ROW_POSITION,
     SPEC_ID,
 )
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import NestedField
 from floeberg.sql.text.lexer import quote_name
@@ -38,8 +39,8 @@ COMPUTED: Final = frozenset(
 LINEAGE: Final = frozenset({ROW_ID.field_id, LAST_UPDATED_SEQUENCE_NUMBER.field_id})
 _NEED_ROW_INDEX: Final = frozenset({ROW_POSITION.field_id, ROW_ID.field_id})
 _WITHOUT_FACTS: Final = frozenset({ROW_POSITION.field_id, IS_DELETED.field_id})
-_FIRST_ROW_ID: Final = f"{OWN_PREFIX}first_row_id"
-_SEQUENCE_NUMBER: Final = f"{OWN_PREFIX}data_sequence_number"
+_FIRST_ROW_ID: Final = f"{ENGINE_PREFIX}first_row_id"
+_SEQUENCE_NUMBER: Final = f"{ENGINE_PREFIX}data_sequence_number"
 
 
 def is_metadata(field: NestedField) -> bool:
@@ -98,4 +99,4 @@ def _text(field: NestedField, stored: NativeColumn | None) -> str:
 
 
 def _fact(field: NestedField) -> str:
-    return f"{OWN_PREFIX}fact_{field.field_id}"
+    return f"{ENGINE_PREFIX}fact_{field.field_id}"

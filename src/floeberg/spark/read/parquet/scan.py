@@ -14,13 +14,13 @@ from floeberg.errors import DataFileCorrupt
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.host.held_settings import held_setting
 from floeberg.spark.host.kept_settings import ensure_field_ids
-from floeberg.spark.read.parquet.columns import OWN_PREFIX
 from floeberg.spark.read.parquet.file_facts import FileKeys, with_facts
 from floeberg.spark.read.parquet.paths import given_location, metadata_file_path, spark_path
+from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.storage.location import Location
 
-ROW_INDEX: Final = f"{OWN_PREFIX}row_index"
-FILE_NAME: Final = f"{OWN_PREFIX}file_name"
+ROW_INDEX: Final = f"{ENGINE_PREFIX}row_index"
+FILE_NAME: Final = f"{ENGINE_PREFIX}file_name"
 """The name of a row's file, by which later filters prune files; null where it is not known."""
 
 GENERATED_INDEX: Final = st.StructField("_tmp_metadata_row_index", st.LongType())
@@ -105,7 +105,7 @@ def _read_options(schema: st.StructType, *, skips_row_groups: bool) -> dict[str,
     """A Bloom filter does not know -0.0 for 0.0 either, and there are none for single columns: it is one for all."""
     if not skips_row_groups:
         return _READ_OPTIONS | _WHOLE_FILES
-    has_zeros = any(_is_floating(field.dataType) for field in schema.fields if not field.name.startswith(OWN_PREFIX))
+    has_zeros = any(_is_floating(field.dataType) for field in schema.fields if not field.name.startswith(ENGINE_PREFIX))
     return _READ_OPTIONS | {"parquet.filter.bloom.enabled": "false"} if has_zeros else _READ_OPTIONS
 
 
