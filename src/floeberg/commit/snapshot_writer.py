@@ -5,19 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import UnsupportedFeature
 from floeberg.files.manifest import UNASSIGNED_SEQUENCE_NUMBER
 from floeberg.files.manifest_list import write_manifest_list
 from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_properties import ENCRYPTION_KEY_ID
 from floeberg.spec.snapshots.history import commit_time_ms
 from floeberg.spec.snapshots.manifest_entry import ManifestContent, ManifestFile
 from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION, assign_first_row_ids
 from floeberg.spec.snapshots.snapshot import Snapshot
-
-ENCRYPTION_KEY: Final = "encryption.key-id"
 
 
 def write_snapshot(
@@ -32,9 +30,9 @@ def write_snapshot(
 ) -> Snapshot:
     """Writes the manifest list and returns the snapshot. Raises UnsupportedFeature for an encrypted table, whose new files
     would not be encrypted."""
-    if ENCRYPTION_KEY in base.properties:
+    if ENCRYPTION_KEY_ID in base.properties:
         raise UnsupportedFeature(
-            f"table {workspace.identifier} is encrypted ({ENCRYPTION_KEY}); writing encrypted tables is not supported",
+            f"table {workspace.identifier} is encrypted ({ENCRYPTION_KEY_ID}); writing encrypted tables is not supported",
             table=workspace.identifier,
         )
     parent_id = None if parent is None else parent.snapshot_id

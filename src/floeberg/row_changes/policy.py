@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 from floeberg.commit.isolation import IsolationLevel
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_properties import ENCRYPTION_KEY_ID
 
 GRANULARITY: Final = "write.delete.granularity"
-_ENCRYPTION_KEY: Final = "encryption.key-id"
 
 
 class RowLevelMode(StrEnum):
@@ -48,7 +48,7 @@ def refuse_encrypted(metadata: TableMetadata) -> None:
     """Raises UnsupportedFeature for an encrypted table: new files would not be encrypted."""
     current = metadata.current_snapshot
     encrypted = current is not None and current.key_id is not None
-    if encrypted or len(metadata.encryption_keys) or _ENCRYPTION_KEY in metadata.properties:
+    if encrypted or len(metadata.encryption_keys) or ENCRYPTION_KEY_ID in metadata.properties:
         raise UnsupportedFeature(
             f"table {metadata.location} is encrypted; encrypted tables cannot be written here", table=metadata.location
         )

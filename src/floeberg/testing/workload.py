@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from floeberg.commit.append import Append
-from floeberg.commit.cherry_pick import CherryPick, Publish
+from floeberg.commit.cherry_pick import WAP_ID, CherryPick, Publish
 from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TableState
@@ -80,7 +80,7 @@ def _rewrite_manifests(plan: Planning) -> Step:
 def _stage(plan: Planning) -> Step:
     rows = plan.new_rows()
     new = plan.inserted(rows)
-    target = replace(plan.target(stage_only=True), summary={TAG: plan.tag, "wap.id": plan.tag})
+    target = replace(plan.target(stage_only=True), summary={TAG: plan.tag, WAP_ID: plan.tag})
     kind = plan.random.choice([Append, ReplacePartitions])
     change: Change = Insert(rows) if kind is Append else ReplaceParts(rows, plan.is_partitioned)
     operation = kind(files=files_of(new), target=target)
@@ -95,14 +95,14 @@ def _publish(plan: Planning) -> Step | None:
         for s in plan.metadata.snapshots
         if s.summary.get(TAG) in known and not isinstance(known[s.summary[TAG]], Several)
     ]
-    staged = [s for s in candidates if "wap.id" in s.summary]
+    staged = [s for s in candidates if WAP_ID in s.summary]
     pool = staged or candidates
     if not pool:
         return None
     source = plan.random.choice(pool)
     operation: Operation = CherryPick(snapshot_id=source.snapshot_id, target=plan.target())
     if staged and plan.random.random() < 0.5:
-        operation = Publish(wap_id=source.summary["wap.id"], target=plan.target())
+        operation = Publish(wap_id=source.summary[WAP_ID], target=plan.target())
     change = plan.shared.changes[source.summary[TAG]]
     return Step(name="publish", tag=plan.tag, operations=[operation, plan.tagged()], change=change)
 

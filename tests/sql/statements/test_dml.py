@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from floeberg.sql.statements import call_statement
 from floeberg.sql.statements import dml_statements as dml
 from floeberg.sql.statements.classify import classify
 from floeberg.sql.statements.insert_defaults import find_defaults, query_text
@@ -198,7 +199,7 @@ def test_a_merge_takes_any_source(source: str, span: str, alias: str | None, nam
 def call(arguments: str, args: Args = None) -> tuple[str, list[tuple[str | None, object]]]:
     sql = f"CALL lake.system.f({arguments})"
     found = classify(sql, LAKE, args=args)
-    assert isinstance(found, dml.Call)
+    assert isinstance(found, call_statement.Call)
     assert found.procedure.parts == ("lake", "system", "f")
     return sql, [(argument.name, argument.value) for argument in found.arguments]
 
@@ -211,10 +212,10 @@ def call(arguments: str, args: Args = None) -> tuple[str, list[tuple[str | None,
         ("table => 'db.t', snapshot_id => 5L", [("table", "db.t"), ("snapshot_id", 5)]),
         (
             "'db.t', Older_Than => TIMESTAMP '2024-01-01 00:00:00'",
-            [(None, "db.t"), ("older_than", dml.TemporalText("timestamp", "2024-01-01 00:00:00"))],
+            [(None, "db.t"), ("older_than", call_statement.TemporalText("timestamp", "2024-01-01 00:00:00"))],
         ),
-        ("x => CAST('2024-01-01' AS TIMESTAMP)", [("x", dml.TemporalText("timestamp", "2024-01-01"))]),
-        ("x => DATE '2024-01-01'", [("x", dml.TemporalText("date", "2024-01-01"))]),
+        ("x => CAST('2024-01-01' AS TIMESTAMP)", [("x", call_statement.TemporalText("timestamp", "2024-01-01"))]),
+        ("x => DATE '2024-01-01'", [("x", call_statement.TemporalText("date", "2024-01-01"))]),
         ("x => map('a', 'b', 'c', '1')", [("x", {"a": "b", "c": "1"})]),
         ("x => array('a', 'b'), y => ARRAY(1, -2), z => array()", [("x", ["a", "b"]), ("y", [1, -2]), ("z", [])]),
         (
@@ -231,7 +232,7 @@ def test_the_arguments_of_a_call_are_values(arguments: str, expected: list[tuple
 
 def test_arguments_that_are_no_literals_are_text_for_spark() -> None:
     sql, found = call("'db.t', older_than => current_timestamp() - INTERVAL 3 DAYS, x => named_struct('a', 1)")
-    assert [value.span.of(sql) for _, value in found[1:] if isinstance(value, dml.ExpressionText)] == [
+    assert [value.span.of(sql) for _, value in found[1:] if isinstance(value, call_statement.ExpressionText)] == [
         "current_timestamp() - INTERVAL 3 DAYS",
         "named_struct('a', 1)",
     ]
@@ -241,7 +242,7 @@ def test_parameters_of_a_call_are_their_values() -> None:
     assert call("table => :t, n => :n", {"t": "db.t", "n": 5})[1] == [("table", "db.t"), ("n", 5)]
     assert call("?, ?", ["db.t", 5])[1] == [(None, "db.t"), (None, 5)]
     (_, value) = call("x => :missing", {})[1][0]
-    assert isinstance(value, dml.ExpressionText)
+    assert isinstance(value, call_statement.ExpressionText)
 
 
 @pytest.mark.parametrize(

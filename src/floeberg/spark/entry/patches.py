@@ -20,7 +20,7 @@ from floeberg.spark.entry.subqueries import reads_ours
 from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, session_of
-from floeberg.spark.host.spark_errors import raises_spark_errors, statement_of, with_hint, written_as
+from floeberg.spark.host.spark_errors import quote_statement, raises_spark_errors, statement_of, with_hint
 from floeberg.spark.host.views import marked
 from floeberg.spark.query.run import frame_view
 from floeberg.spark.read.derived_frames import METHODS as DERIVING
@@ -181,7 +181,7 @@ def _filter(self: Any, condition: Any) -> Any:
     session = session_of(self.sparkSession)
     if session is not None and isinstance(condition, str) and reads_ours(session, condition):
         text = f"SELECT * FROM {{floeberg_frame}} WHERE {double_braces(condition)}"
-        return run_sql(session, text, kwargs={"floeberg_frame": self}, written=condition)
+        return run_sql(session, text, kwargs={"floeberg_frame": self}, shown_sql=condition)
     return frame_methods.METHODS["filter"](self, condition)
 
 
@@ -190,7 +190,7 @@ def _select_expr(self: Any, *expr: Any) -> Any:
     items = expr[0] if len(expr) == 1 and isinstance(expr[0], list) else expr
     if session is not None and any(reads_ours(session, item) for item in items):
         text = f"SELECT {', '.join(double_braces(item) for item in items)} FROM {{floeberg_frame}}"
-        return run_sql(session, text, kwargs={"floeberg_frame": self}, written=", ".join(items))
+        return run_sql(session, text, kwargs={"floeberg_frame": self}, shown_sql=", ".join(items))
     return frame_methods.METHODS["selectExpr"](self, *expr)
 
 
@@ -202,7 +202,7 @@ def _action(name: str) -> Method:
             return original(self, name)(*args, **kwargs)
         except PySparkException as error:
             if (statement := statement_of(self)) is not None:
-                written_as(error, statement)
+                quote_statement(error, statement)
             raise
 
     return run

@@ -19,9 +19,10 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.kept_settings import keep_settings, may_change_settings
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.spark_errors import written_as
+from floeberg.spark.host.spark_errors import quote_statement
 from floeberg.spark.procedures.call import call
 from floeberg.spark.query.run import run_query
+from floeberg.sql.statements import call_statement
 from floeberg.sql.statements import dml_statements as dml
 from floeberg.sql.statements import session_statements as ses
 from floeberg.sql.statements import statements as sts
@@ -47,20 +48,20 @@ def run_sql(
     args: Args = None,
     kwargs: Mapping[str, Any] | None = None,
     *,
-    written: str | None = None,
+    shown_sql: str | None = None,
 ) -> DataFrame:
-    """The result of a statement. Raises our errors for our statements, Spark's for others. `written` is the text that errors
-    show, where it is not the statement itself."""
+    """The result of a statement. Raises our errors for our statements, Spark's for others. `shown_sql` is the text that
+    errors show, where it is not the statement itself."""
     try:
         execution, found = _classified(session, sql, args, kwargs or {})
         if isinstance(found, sts.QueryText):
             answer = run_query(execution, found.references)
-            written_as(answer, sql if written is None else written)
+            quote_statement(answer, sql if shown_sql is None else shown_sql)
             return answer
         if not isinstance(found, sts.PassThrough):
             return execute(execution, found)
     except (FloebergError, PySparkException) as error:
-        written_as(error, sql if written is None else written)
+        quote_statement(error, sql if shown_sql is None else shown_sql)
         raise
     answer = execution.pass_on()
     if may_change_settings(sql):
@@ -194,5 +195,5 @@ _EXECUTORS: Final[dict[type[sts.Statement], Executor]] = {
     dml.Delete: _changing(delete_from),
     dml.Update: _changing(update),
     dml.Merge: _changing(merge),
-    dml.Call: call,
+    call_statement.Call: call,
 }

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from floeberg.commit.cherry_pick import WAP_ID
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.refs import BeginBranch, CreateRef
 from floeberg.errors import InvalidInput
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WAP_ENABLED: Final = "write.wap.enabled"
-WAP_ID: Final = "wap.id"
 WAP_ID_SETTING: Final = "spark.wap.id"
 WAP_BRANCH_SETTING: Final = "spark.wap.branch"
 

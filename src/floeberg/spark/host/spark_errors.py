@@ -191,9 +191,9 @@ class StatementContext(QueryContext):  # type: ignore[misc]
         return shown_at(self._statement, self._start).strip("\n")
 
 
-def written_as(target: object, statement: str) -> None:
-    """Notes the statement that the user wrote, with an error or the DataFrame of its rows; the last note, that of the outermost
-    call, counts."""
+def quote_statement(target: object, statement: str) -> None:
+    """Gives an error, or the DataFrame of rows, the statement that the user wrote, which messages then quote; the last call,
+    the outermost, counts."""
     setattr(target, _STATEMENT, statement)
 
 

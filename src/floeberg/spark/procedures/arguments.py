@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.host.execution import Execution
-from floeberg.sql.statements.dml_statements import Argument, ExpressionText, TemporalText
+from floeberg.sql.statements.call_statement import Argument, ExpressionText, TemporalText
 from floeberg.sql.text.lexer import quote_string
 
 STRING: Final = "string"

@@ -40,7 +40,7 @@ from floeberg.spark.procedures.snapshots import (
     rollback_to_timestamp,
     set_current_snapshot,
 )
-from floeberg.sql.statements.dml_statements import Call
+from floeberg.sql.statements.call_statement import Call
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import TableIdentifier
 from floeberg.storage.location import parse_from_user

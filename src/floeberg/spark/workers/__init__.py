@@ -1,1 +1,1 @@
-"""What runs in Spark's Python workers, and how jobs reach them."""
+"""How jobs reach Spark's Python workers, and what they share there."""

@@ -133,7 +133,8 @@ def run_writers(rows: DataFrame, table: LoadedTable, task: WriterTask, work: Wor
 
 
 class WrittenNames(Protocol):
-    """What the names of the files of a write tell."""
+    """A write by the names of its files: the folder that they are in, and the id that each name has. It finds the files of a
+    job that failed."""
 
     @property
     def location(self) -> str: ...

@@ -8,6 +8,8 @@ from typing import Final
 from floeberg.errors import InvalidInput
 
 FORMAT_VERSION: Final = "format-version"
+ENCRYPTION_KEY_ID: Final = "encryption.key-id"
+"""The key that encrypts a table: where it is set, the table is encrypted."""
 PREVIOUS_VERSIONS_MAX: Final = "write.metadata.previous-versions-max"
 PREVIOUS_VERSIONS_MAX_DEFAULT: Final = 100
 

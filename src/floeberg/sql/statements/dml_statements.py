@@ -1,4 +1,4 @@
-"""INSERT, DELETE, UPDATE, MERGE and CALL as data; conditions and values are spans of the user's text."""
+"""INSERT, DELETE, UPDATE and MERGE as data; conditions and values are spans of the user's text."""
 
 from __future__ import annotations
 
@@ -87,34 +87,3 @@ class Merge(Statement):
     source_name: Name | None = None
     schema_evolution: bool = False
     ctes: Span | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TemporalText:
-    """`TIMESTAMP '…'` or `DATE '…'` as an argument: the type's word in lower case and the text."""
-
-    type: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExpressionText:
-    """An argument that is no literal: Spark evaluates the text."""
-
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """An argument of CALL; numbers, strings, booleans, None, lists (array) and dicts (map) come as values."""
-
-    name: str | None
-    value: object
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Statement):
-    """CALL catalog.system.procedure(…)."""
-
-    procedure: Name
-    arguments: tuple[Argument, ...]

@@ -8,7 +8,7 @@ from typing import Final
 
 from floeberg.errors import InvalidInput
 from floeberg.sql.queries.query_parser import QueryParser
-from floeberg.sql.statements.dml_statements import Argument, Call, ExpressionText, TemporalText
+from floeberg.sql.statements.call_statement import Argument, Call, ExpressionText, TemporalText
 from floeberg.sql.statements.grammar import Grammar
 from floeberg.sql.statements.statements import Statement
 from floeberg.sql.text.lexer import Kind
