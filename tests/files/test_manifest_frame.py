@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from floeberg.errors import ManifestCorrupt
-from floeberg.files import frame as frame_module
+from floeberg.files import manifest_frame as frame_module
 from floeberg.files.avro_container import read_block_groups, read_blocks, read_header, write_container
 from floeberg.files.manifest import write_manifest
 from floeberg.files.manifest_frame import COLUMN_NAMES, decode_manifest, inherit, manifest_frame, stored_partition_type

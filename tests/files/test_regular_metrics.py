@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from floeberg.errors import ManifestCorrupt
-from floeberg.files import frame as frame_module
+from floeberg.files import manifest_frame as frame_module
 from floeberg.files import regular_metrics
 from floeberg.files.avro_container import encode_long, read_blocks, read_header, write_container
 from floeberg.files.manifest import write_manifest

@@ -138,7 +138,7 @@ def test_a_statement_that_reads_its_table_elsewhere_too_sees_what_others_did_the
     view = ChangedTable.view
 
     def narrow(self: ChangedTable, condition: Any) -> Any:
-        self.read.clear()
+        self.tables_read.clear()
         return view(self, condition)
 
     monkeypatch.setattr(ChangedTable, "view", narrow)
