@@ -62,7 +62,7 @@ def test_a_replayed_transaction_gives_no_id_twice():
 
 
 def test_parts_of_the_attempt_before_would_give_ids_twice(monkeypatch):
-    monkeypatch.setattr("floeberg.commit.workspace._said", lambda entry: (entry.status, entry.data_file.identity))
+    monkeypatch.setattr("floeberg.commit.workspace._entry_key", lambda entry: (entry.status, entry.data_file.identity))
     ids = stale_transaction()
     assert len(ids) > len(set(ids))
 

@@ -51,7 +51,7 @@ def test_a_missing_validation_is_noticed(module, name, kinds, monkeypatch):
 
 
 def test_parts_of_another_attempt_are_noticed(monkeypatch):
-    monkeypatch.setattr("floeberg.commit.workspace._said", lambda entry: (entry.status, entry.data_file.identity))
+    monkeypatch.setattr("floeberg.commit.workspace._entry_key", lambda entry: (entry.status, entry.data_file.identity))
     assert "replay it with" in first_anomaly("transaction fast_append")
 
 

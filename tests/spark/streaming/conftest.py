@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+
+_FIRST_TIME: Final = 1_700_000_000
 
 
 class Stream:
@@ -25,6 +28,8 @@ class Stream:
         self._number += 1
         hidden = self.files / f".{self._number}"
         hidden.write_text("\n".join(rows))
+        # Spark takes the files in the order of their times, which the store may round.
+        os.utime(hidden, (_FIRST_TIME + self._number, _FIRST_TIME + self._number))
         hidden.rename(self.files / f"{self._number:04}.json")
 
     def ids(self, *ids: int) -> None:

@@ -6,7 +6,6 @@ never stronger than the query's own: there may be more values than the join will
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -40,7 +39,7 @@ from floeberg.spec.values.temporal import INT_MAX, INT_MIN
 MAX_ROWS: Final = 1_000_000
 """Tables with more planned rows than this are not read at planning."""
 MAX_BYTES: Final = 64 << 20
-MAX_SECONDS: Final = 2.0
+MAX_MILLISECONDS: Final = 2_000
 MAX_VALUES: Final = 10_000
 """Beyond this number only the least and the greatest value are used."""
 FEW_ROWS: Final = 10_000
@@ -166,11 +165,12 @@ class SmallTable:
             ignore_scheme=self.ignore_scheme,
             by_name=self.by_name,
         )
-        end = time.monotonic() + MAX_SECONDS
+        clock = self.table.pointer.effects.clock
+        end_ms = clock.monotonic_ms() + MAX_MILLISECONDS
         found: set[Any] = set()
         for batch in read_tasks(plan, reader, Schema(self.column)):
             values = _physical(batch.column(0), self.column.type)
-            if values is None or time.monotonic() > end:
+            if values is None or clock.monotonic_ms() > end_ms:
                 return None
             found.update(values)
         return tuple(sorted(found))
