@@ -96,9 +96,9 @@ def table_frame(
                 return again
         plan = _plan(table, chosen, where=where, cache=cache, options=parsed, keys=keys)
         plan, pruned_by = pruned_by_keys(plan, keys)
-        if kept is not None and pruned_by:
+        if key is not None and pruned_by:
             key = planned_key(key, plan)
-        if kept is not None and keys and (again := reused(spark, kept, key, pruned_by)) is not None:
+        if kept is not None and key is not None and keys and (again := reused(spark, kept, key, pruned_by)) is not None:
             return again
         schema = chosen.schema
     projection = projected_schema(metadata, schema, select=select, metadata_columns=list(metadata_columns))
