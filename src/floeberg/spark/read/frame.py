@@ -73,15 +73,7 @@ def table_frame(
     if parsed.is_incremental:
         if (snapshot_id, as_of_ms) != (None, None):
             raise InvalidInput(f"table {metadata.location}: an incremental read takes no snapshot or time beside it")
-        first, last = snapshot_range(metadata, parsed, ref=_one(ref, parsed.ref, "branch or tag"))
-        plan = plan_appends(
-            metadata,
-            store_for=table.pointer.store_for,
-            from_snapshot_id=first,
-            to_snapshot_id=last,
-            where=where,
-            cache=cache,
-        )
+        plan = _plan_appends(table, parsed, ref=ref, where=where, cache=cache)
         chosen, schema = None, plan.schema
     else:
         chosen = choose_snapshot(
@@ -121,6 +113,22 @@ def table_frame(
         # Every use has a plan of the same form, the first one too.
         return reused(spark, kept, key, pruned_by) or frame
     return frame
+
+
+def _plan_appends(
+    table: LoadedTable, options: FrameOptions, *, ref: str | None, where: Expression, cache: FrameCache | None
+) -> ScanPlan:
+    """The plan of the files that were appended in the range of snapshots that the options name."""
+    metadata = table.state.metadata
+    first, last = snapshot_range(metadata, options, ref=_one(ref, options.ref, "branch or tag"))
+    return plan_appends(
+        metadata,
+        store_for=table.pointer.store_for,
+        from_snapshot_id=first,
+        to_snapshot_id=last,
+        where=where,
+        cache=cache,
+    )
 
 
 def _refuse_patterns(spark: Any, schema: Schema, location: str) -> None:
