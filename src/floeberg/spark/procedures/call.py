@@ -23,6 +23,7 @@ from floeberg.spark.procedures.arguments import (
     bind_arguments,
     required,
 )
+from floeberg.spark.procedures.checking import check, repair
 from floeberg.spark.procedures.cleaning import expire_snapshots, remove_orphan_files, rewrite_manifests
 from floeberg.spark.procedures.rewrites import (
     convert_equality_deletes,
@@ -150,6 +151,28 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         (_TABLE, Parameter("where", STRING), Parameter("branch", STRING)),
         _REWRITTEN_DELETES,
         convert_equality_deletes,
+    ),
+    "check": Procedure(
+        (
+            _TABLE,
+            Parameter("snapshot_ids", LONGS),
+            Parameter("read_footers", BOOLEAN),
+            Parameter("read_rows", BOOLEAN),
+        ),
+        "severity STRING, problem STRING, location STRING, message STRING",
+        check,
+    ),
+    "repair": Procedure(
+        (
+            _TABLE,
+            required("actions", TEXTS),
+            Parameter("snapshot_id", LONG),
+            Parameter("branch", STRING),
+            Parameter("read_rows", BOOLEAN),
+            Parameter("dry_run", BOOLEAN),
+        ),
+        "action STRING, location STRING, reason STRING, snapshot_id_before BIGINT",
+        repair,
     ),
 }
 _REGISTER: Final = (_TABLE, required("metadata_file", STRING))
