@@ -21,6 +21,7 @@ from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.functions import function_calls
+from floeberg.spark.query.metadata_answers import metadata_answers
 from floeberg.spark.query.statement_keys import JOIN_PRUNING, SelectedTable, StatementKeys, join_keys_of, keys_of
 from floeberg.spark.query.view_columns import columns_as_they_are, conditions_inside, has_other_types, view_frame
 from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_columns, view_text
@@ -81,11 +82,20 @@ def run_query(execution: Execution, references: References, given: Sequence[Cond
         for table, one, found in zip(references.tables, chosen, conditions, strict=True)
     ]
     hidden = _hidden(execution, references, sources)
+    answers = metadata_answers(
+        execution,
+        references,
+        [one.table for one in chosen],
+        lambda number, schema: condition_expression(execution.session, conditions[number], schema),
+    )
     frames: dict[str, Any] = {}
     keys: dict[int, str] = {}
     read: list[DataFrame] = []
     for number, (table, source) in enumerate(zip(references.tables, sources, strict=True)):
         keys[id(table)] = key = f"floeberg_{number}"
+        if number in answers:
+            frames[key] = answers[number].frame
+            continue
         frame = _frame(execution, source, conditions[number], hidden.of(number))
         read.append(frame)
         if source.frame is not None:
@@ -98,7 +108,11 @@ def run_query(execution: Execution, references: References, given: Sequence[Cond
         lambda table: "{" + keys[id(table)] + "}",
         function_text=lambda use: functions[use.start],
         escape_braces=bool(frames) and not execution.kwargs,
-        more=[*hidden.rewrites, *place_rewrites(execution, references)],
+        more=[
+            *hidden.rewrites,
+            *place_rewrites(execution, references),
+            *(rewrite for answer in answers.values() for rewrite in answer.rewrites),
+        ],
     )
     with under(execution.session, other_settings(execution.session, execution.scope)):
         result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
