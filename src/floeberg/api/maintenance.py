@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from floeberg.api.attach import convert_on_spark, rewrite_on_spark, spark_engine
+from floeberg.api.attach import convert_on_spark, describe_on_spark, rewrite_on_spark, spark_engine
 from floeberg.api.moments import to_milliseconds
 from floeberg.api.scan import Where, to_expression
 from floeberg.catalogs.base import LoadedTable
@@ -17,6 +17,9 @@ from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.maintenance.check import Progress, check_table
 from floeberg.maintenance.check_report import CheckReport
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
+from floeberg.maintenance.imports.add_files import AddedFiles, ImportRequest, add_files, columns_of, file_format_of
+from floeberg.maintenance.imports.describe import DescribeFiles, InThreads
+from floeberg.maintenance.imports.folders import list_folder
 from floeberg.maintenance.maintain import Maintained, maintain_table
 from floeberg.maintenance.manifests import RewrittenManifests, rewrite_manifests
 from floeberg.maintenance.orphans import OrphanRequest, Orphans, remove_orphan_files
@@ -83,6 +86,43 @@ class Maintenance:
         expired = expire_snapshots(self._writable(), self._table._state, expiry, delete_files=delete_files)
         self._table._state = expired.state
         return expired
+
+    def add_files(
+        self,
+        source: str,
+        *,
+        format: str = "parquet",
+        partition_filter: Mapping[str, str] | None = None,
+        check_duplicate_files: bool = True,
+        parallelism: int | None = None,
+        spark: SparkSession | None = None,
+    ) -> AddedFiles:
+        """Adds the data files of a folder (or one file) where they lie, in one commit; no row is copied.
+
+        Folders such as `day=2026-05-01` say the partition, and the table must be partitioned by the same columns;
+        `partition_filter` chooses some partitions. Files without field ids are read by the names of their columns, which the
+        table's name mapping then has. With `spark` many files are looked at by a Spark job. Raises InvalidInput,
+        DataFileCorrupt for a file that does not fit the table, FileAlreadyExists for one that it holds already.
+        """
+        self._table.refresh()
+        pointer, state = self._writable(), self._table._state
+        if parallelism is not None and parallelism < 1:
+            raise InvalidInput(f"parallelism must be larger than 0, not {parallelism}")
+        file_format = file_format_of(format)
+        files = list_folder(pointer.store_for, source)
+        request = ImportRequest(
+            files=files,
+            columns=columns_of(files),
+            file_format=file_format,
+            partition_filter=dict(partition_filter or {}),
+            check_duplicate_files=check_duplicate_files,
+        )
+        describe: DescribeFiles = InThreads(pointer.store_for, parallelism)
+        if spark is not None:
+            describe = describe_on_spark(spark, LoadedTable(pointer, state), parallelism)
+        done = add_files(pointer, state, describe, request)
+        self._table._state = done.state
+        return done
 
     def compact(
         self,
