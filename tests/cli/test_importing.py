@@ -32,3 +32,13 @@ def test_files_are_added_and_not_twice(floeberg, where, tmp_path: Path) -> None:
     assert json.loads(floeberg("add-files", "db.t", source, "--allow-duplicates", *where).out)["added_files"] == 2
     assert floeberg("count", "db.t", *where[:2]).out == "3\n"
     assert floeberg("add-files", "db.t", source, "--format", "csv", *where).code == 2
+
+
+def test_a_copy_is_prepared(floeberg, where, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = str(tmp_path / "lake/db/t")
+    floeberg("add-files", "db.t", str(tmp_path / "in"), *where)
+    refused = floeberg("rewrite-table-path", "db.t", table, str(tmp_path / "copy"), *where)
+    assert (refused.code, "is not below the source prefix" in refused.err) == (2, True)
+    done = json.loads(floeberg("rewrite-table-path", "db.t", str(tmp_path), str(tmp_path / "copy"), *where).out)
+    assert done["rewritten_manifests"] == 1
+    assert len(Path(done["file_list_location"]).read_text().splitlines()) > 4

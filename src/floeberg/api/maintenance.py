@@ -34,6 +34,7 @@ from floeberg.maintenance.rewrite.delete_files import (
     rewrite_position_deletes,
 )
 from floeberg.maintenance.rewrite.engine import RewriteEngine
+from floeberg.maintenance.table_path.rewrite import PathRequest, RewrittenPaths, rewrite_table_path
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -237,6 +238,33 @@ class Maintenance:
             prefix_mismatch=prefix_mismatch(prefix_mismatch_mode),
         )
         return remove_orphan_files(self._writable(), self._table._state, request, progress=progress)
+
+    def rewrite_table_path(
+        self,
+        source_prefix: str,
+        target_prefix: str,
+        *,
+        start_version: str | None = None,
+        end_version: str | None = None,
+        staging_location: str | None = None,
+        create_file_list: bool = True,
+    ) -> RewrittenPaths:
+        """Prepares a copy of the table under another path. What names the old path is written anew into a staging folder, and
+        a file of pairs says what is to be copied where; the table stays as it is.
+
+        Versions are names of metadata files: with `start_version`, only what is newer is staged, for a copy that has that
+        version. Raises InvalidInput when a file of the table is not below the source prefix.
+        """
+        self._table.refresh()
+        request = PathRequest(
+            source_prefix=source_prefix,
+            target_prefix=target_prefix,
+            start_version=start_version,
+            end_version=end_version,
+            staging_location=staging_location,
+            create_file_list=create_file_list,
+        )
+        return rewrite_table_path(self._table._pointer, self._table._state, request)
 
     def maintain(
         self, *, dry_run: bool = False, spark: SparkSession | None = None, progress: Progress | None = None

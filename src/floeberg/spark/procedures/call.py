@@ -29,6 +29,7 @@ from floeberg.spark.procedures.rewrites import (
     convert_equality_deletes,
     rewrite_data_files,
     rewrite_position_delete_files,
+    rewrite_table_path,
 )
 from floeberg.spark.procedures.snapshots import (
     Rows,
@@ -157,6 +158,20 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "orphan_file_location STRING",
         remove_orphan_files,
     ),
+    "rewrite_table_path": Procedure(
+        (
+            _TABLE,
+            required("source_prefix", STRING),
+            required("target_prefix", STRING),
+            Parameter("start_version", STRING),
+            Parameter("end_version", STRING),
+            Parameter("staging_location", STRING),
+            Parameter("create_file_list", BOOLEAN),
+        ),
+        "latest_version STRING, file_list_location STRING, rewritten_manifest_file_paths_count INT, "
+        "rewritten_delete_file_paths_count INT",
+        rewrite_table_path,
+    ),
     "convert_equality_deletes": Procedure(
         (_TABLE, Parameter("where", STRING), Parameter("branch", STRING)),
         _REWRITTEN_DELETES,
@@ -204,7 +219,6 @@ LATER: Final = (
     "create_changelog_view",
     "compute_table_stats",
     "compute_partition_stats",
-    "rewrite_table_path",
 )
 
 
