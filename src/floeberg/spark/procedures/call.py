@@ -26,10 +26,12 @@ from floeberg.spark.procedures.arguments import (
 from floeberg.spark.procedures.changelog_view import CHANGELOG_VIEW, create_changelog_view
 from floeberg.spark.procedures.checking import check, repair
 from floeberg.spark.procedures.cleaning import expire_snapshots, remove_orphan_files, rewrite_manifests
+from floeberg.spark.procedures.imports import Identify, add_files
 from floeberg.spark.procedures.rewrites import (
     convert_equality_deletes,
     rewrite_data_files,
     rewrite_position_delete_files,
+    rewrite_table_path,
 )
 from floeberg.spark.procedures.snapshots import (
     Rows,
@@ -42,6 +44,7 @@ from floeberg.spark.procedures.snapshots import (
     rollback_to_timestamp,
     set_current_snapshot,
 )
+from floeberg.spark.procedures.table_migration import migrate, snapshot
 from floeberg.sql.statements.call_statement import Call
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import TableIdentifier
@@ -58,6 +61,15 @@ class Procedure:
     parameters: tuple[Parameter, ...]
     result: str
     run: Callable[[SparkSession, LoadedTable, Values], Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionProcedure:
+    """A procedure that finds its tables itself: some are Spark's, some are not there yet."""
+
+    parameters: tuple[Parameter, ...]
+    result: str
+    run: Callable[[Execution, Identify, Values], Rows]
 
 
 def _of_metadata(run: Callable[[LoadedTable, Values], Rows]) -> Callable[[SparkSession, LoadedTable, Values], Rows]:
@@ -148,6 +160,20 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         "orphan_file_location STRING",
         remove_orphan_files,
     ),
+    "rewrite_table_path": Procedure(
+        (
+            _TABLE,
+            required("source_prefix", STRING),
+            required("target_prefix", STRING),
+            Parameter("start_version", STRING),
+            Parameter("end_version", STRING),
+            Parameter("staging_location", STRING),
+            Parameter("create_file_list", BOOLEAN),
+        ),
+        "latest_version STRING, file_list_location STRING, rewritten_manifest_file_paths_count INT, "
+        "rewritten_delete_file_paths_count INT",
+        rewrite_table_path,
+    ),
     "convert_equality_deletes": Procedure(
         (_TABLE, Parameter("where", STRING), Parameter("branch", STRING)),
         _REWRITTEN_DELETES,
@@ -176,15 +202,46 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         repair,
     ),
 }
+SESSION_PROCEDURES: Final[dict[str, SessionProcedure]] = {
+    "add_files": SessionProcedure(
+        (
+            _TABLE,
+            required("source_table", STRING),
+            Parameter("partition_filter", STRINGS),
+            Parameter("check_duplicate_files", BOOLEAN),
+            Parameter("parallelism", INT),
+        ),
+        "added_files_count BIGINT, changed_partition_count BIGINT",
+        add_files,
+    ),
+    "snapshot": SessionProcedure(
+        (
+            required("source_table", STRING),
+            _TABLE,
+            Parameter("location", STRING),
+            Parameter("properties", STRINGS),
+            Parameter("parallelism", INT),
+        ),
+        "imported_files_count BIGINT",
+        snapshot,
+    ),
+    "migrate": SessionProcedure(
+        (
+            _TABLE,
+            Parameter("properties", STRINGS),
+            Parameter("drop_backup", BOOLEAN),
+            Parameter("backup_table_name", STRING),
+            Parameter("parallelism", INT),
+        ),
+        "migrated_files_count BIGINT",
+        migrate,
+    ),
+}
 _REGISTER: Final = (_TABLE, required("metadata_file", STRING))
 _REGISTERED: Final = "current_snapshot_id BIGINT, total_records_count BIGINT, total_data_files_count BIGINT"
 LATER: Final = (
-    "snapshot",
-    "migrate",
-    "add_files",
     "compute_table_stats",
     "compute_partition_stats",
-    "rewrite_table_path",
 )
 
 
@@ -204,9 +261,13 @@ def call(execution: Execution, statement: Call) -> DataFrame:
         raise UnsupportedFeature(
             f"procedure {found.catalog}.system.{name} is not there yet; it comes in a later release", procedure=name
         )
+    if (own := SESSION_PROCEDURES.get(name)) is not None:
+        given = bind_arguments(execution, name, own.parameters, statement.arguments)
+        found_rows = own.run(execution, lambda table: _table(execution, found.catalog, table), given)
+        return rows(execution.spark, own.result, found_rows)
     procedure = PROCEDURES.get(name)
     if procedure is None:
-        known = ", ".join(sorted((*PROCEDURES, *_WITH_SESSION)))
+        known = ", ".join(sorted((*PROCEDURES, *SESSION_PROCEDURES, *_WITH_SESSION)))
         raise InvalidInput(f"{statement.procedure} is no procedure; there are {known}", condition="ROUTINE_NOT_FOUND")
     values = bind_arguments(execution, name, procedure.parameters, statement.arguments)
     table = execution.session.load(_table(execution, found.catalog, values["table"]))
