@@ -31,7 +31,7 @@ def cache_table(execution: Execution, statement: CacheTable) -> DataFrame:
     commits as any other, and keeps its rows until then."""
     level = _storage_level(statement.options)
     session = execution.session
-    if statement.query is not None:
+    if statement.query is not None and statement.references is not None:
         create_view(execution, CreateView(statement.table, statement.query, statement.references, temporary=True))
     frame = cache_named(Execution(session, ""), session.table_identifier(statement.table.parts), level)
     if not statement.lazy:
