@@ -103,7 +103,6 @@ def test_a_stream_from_table_to_table(session, table, stream):
 REFUSED = [
     ({"no-such": "1"}, InvalidInput, "no-such"),
     ({"streaming-max-files-per-micro-batch": "0"}, InvalidInput, "from 1 on"),
-    ({"streaming-changes": "true"}, UnsupportedFeature, "not there yet"),
     ({"streaming-on-expired": "x"}, InvalidInput, "fail or oldest"),
     ({"stream-from-timestamp": "1", "stream-from-snapshot-id": "1"}, InvalidInput, "keep one"),
 ]
