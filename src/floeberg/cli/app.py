@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explain": "Show which manifests and files a condition leaves out, at each level, and which part of it does so.",
     "metadata": "Print the table's metadata as indented JSON.",
     "check": "Check that a table is whole.",
+    "repair": "Repair what check finds, by explicit choice, in one commit that can be rolled back.",
     "compact": "Rewrite small data files, and those with many deletes, as files of the target size.",
     "rewrite-deletes": "Merge small delete files, make deletion vectors of them, and drop those that delete nothing.",
     "rewrite-manifests": "Rewrite the manifests of a table, clustered by partition.",
@@ -51,7 +52,6 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "expire": "floeberg expire-snapshots",
     **dict.fromkeys(("optimize", "rewrite"), "floeberg compact"),
     "vacuum": "floeberg expire-snapshots and floeberg remove-orphans",
-    "repair": "another engine for now: Floeberg has no such maintenance yet",
 }
 """What people look for here and find elsewhere."""
 

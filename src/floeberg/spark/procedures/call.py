@@ -23,6 +23,8 @@ from floeberg.spark.procedures.arguments import (
     bind_arguments,
     required,
 )
+from floeberg.spark.procedures.changelog_view import CHANGELOG_VIEW, create_changelog_view
+from floeberg.spark.procedures.checking import check, repair
 from floeberg.spark.procedures.cleaning import expire_snapshots, remove_orphan_files, rewrite_manifests
 from floeberg.spark.procedures.imports import Identify, add_files
 from floeberg.spark.procedures.rewrites import (
@@ -177,6 +179,28 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         _REWRITTEN_DELETES,
         convert_equality_deletes,
     ),
+    "check": Procedure(
+        (
+            _TABLE,
+            Parameter("snapshot_ids", LONGS),
+            Parameter("read_footers", BOOLEAN),
+            Parameter("read_rows", BOOLEAN),
+        ),
+        "severity STRING, problem STRING, location STRING, message STRING",
+        check,
+    ),
+    "repair": Procedure(
+        (
+            _TABLE,
+            required("actions", TEXTS),
+            Parameter("snapshot_id", LONG),
+            Parameter("branch", STRING),
+            Parameter("read_rows", BOOLEAN),
+            Parameter("dry_run", BOOLEAN),
+        ),
+        "action STRING, location STRING, reason STRING, snapshot_id_before BIGINT",
+        repair,
+    ),
 }
 SESSION_PROCEDURES: Final[dict[str, SessionProcedure]] = {
     "add_files": SessionProcedure(
@@ -216,7 +240,6 @@ SESSION_PROCEDURES: Final[dict[str, SessionProcedure]] = {
 _REGISTER: Final = (_TABLE, required("metadata_file", STRING))
 _REGISTERED: Final = "current_snapshot_id BIGINT, total_records_count BIGINT, total_data_files_count BIGINT"
 LATER: Final = (
-    "create_changelog_view",
     "compute_table_stats",
     "compute_partition_stats",
 )
@@ -232,8 +255,8 @@ def call(execution: Execution, statement: Call) -> DataFrame:
             f"{statement.procedure} is no procedure; procedures are in {found.catalog}.system",
             condition="ROUTINE_NOT_FOUND",
         )
-    if name == "register_table":
-        return _register_table(execution, found.catalog, statement)
+    if name in _WITH_SESSION:
+        return _WITH_SESSION[name](execution, found.catalog, statement)
     if name in LATER:
         raise UnsupportedFeature(
             f"procedure {found.catalog}.system.{name} is not there yet; it comes in a later release", procedure=name
@@ -244,7 +267,7 @@ def call(execution: Execution, statement: Call) -> DataFrame:
         return rows(execution.spark, own.result, found_rows)
     procedure = PROCEDURES.get(name)
     if procedure is None:
-        known = ", ".join(sorted((*PROCEDURES, *SESSION_PROCEDURES, "register_table")))
+        known = ", ".join(sorted((*PROCEDURES, *SESSION_PROCEDURES, *_WITH_SESSION)))
         raise InvalidInput(f"{statement.procedure} is no procedure; there are {known}", condition="ROUTINE_NOT_FOUND")
     values = bind_arguments(execution, name, procedure.parameters, statement.arguments)
     table = execution.session.load(_table(execution, found.catalog, values["table"]))
@@ -263,6 +286,20 @@ def _register_table(execution: Execution, catalog: str, statement: Call) -> Data
         summary = snapshot.summary
         shown = (snapshot.snapshot_id, *(_count(summary.get(key)) for key in ("total-records", "total-data-files")))
     return rows(execution.spark, _REGISTERED, [shown])
+
+
+def _create_changelog_view(execution: Execution, catalog: str, statement: Call) -> DataFrame:
+    values = bind_arguments(execution, "create_changelog_view", CHANGELOG_VIEW, statement.arguments)
+    identifier = _table(execution, catalog, values["table"])
+    view = create_changelog_view(execution.session, execution.session.load(identifier), identifier.name, values)
+    return rows(execution.spark, "changelog_view STRING", [(view,)])
+
+
+_WITH_SESSION: Final[dict[str, Callable[[Execution, str, Call], DataFrame]]] = {
+    "register_table": _register_table,
+    "create_changelog_view": _create_changelog_view,
+}
+"""Procedures that change the catalog or the session, not only a table."""
 
 
 def _count(text: str | None) -> int | None:
