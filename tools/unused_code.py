@@ -31,7 +31,7 @@ ALLOWED = {
     "for the procedures that import and rewrite files": {
         "DeleteFiles", "describe_file", "write_manifest_frame", "stored_partition_type", "FileAlreadyExists",
     },
-    "for statistics and aggregates from metadata": {"aggregate_frame", "read_blob", "THETA_SKETCH_V1", "footer_size_in_bytes", "total_files"},
+    "for statistics and aggregates from metadata": {"aggregate_frame", "read_blob", "total_files"},
     "used by floeberg.testing": {"FixedStores"},
     "members of enumerations, read from properties": {"NULLS_LAST", "SNAPSHOT", "FILES_ASC", "IGNORE"},
     "fields of records, kept as they were read": {

@@ -255,7 +255,6 @@ def test_what_is_not_there_yet_says_so(tables: Any, tmp_path: Path) -> None:
     asked = {
         "readStream of /data/t": lambda: tables.readStream.format("iceberg").load("/data/t"),
         "writeStream to /data/t": lambda: stream.writeStream.format("iceberg").start("/data/t"),
-        "ANALYZE TABLE": lambda: tables.sql("ANALYZE TABLE lake.db.t COMPUTE STATISTICS"),
         **{
             f"lake.system.{name}": lambda name=name: tables.sql(f"CALL lake.system.{name}(table => 'db.t')")
             for name in LATER

@@ -25,6 +25,7 @@ from floeberg.spark.procedures.arguments import (
 )
 from floeberg.spark.procedures.checking import check, repair
 from floeberg.spark.procedures.cleaning import expire_snapshots, remove_orphan_files, rewrite_manifests
+from floeberg.spark.procedures.maintaining import maintain
 from floeberg.spark.procedures.rewrites import (
     convert_equality_deletes,
     rewrite_data_files,
@@ -41,6 +42,7 @@ from floeberg.spark.procedures.snapshots import (
     rollback_to_timestamp,
     set_current_snapshot,
 )
+from floeberg.spark.procedures.statistics import compute_partition_stats, compute_table_stats
 from floeberg.sql.statements.call_statement import Call
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import TableIdentifier
@@ -152,6 +154,20 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         _REWRITTEN_DELETES,
         convert_equality_deletes,
     ),
+    "compute_table_stats": Procedure(
+        (_TABLE, Parameter("snapshot_id", LONG), Parameter("columns", TEXTS)),
+        "statistics_file STRING",
+        compute_table_stats,
+    ),
+    "compute_partition_stats": Procedure(
+        (_TABLE, Parameter("snapshot_id", LONG)), "partition_statistics_file STRING", compute_partition_stats
+    ),
+    "maintain": Procedure(
+        (_TABLE, Parameter("dry_run", BOOLEAN)),
+        "action STRING, reason STRING, data_files_before BIGINT, data_files_after BIGINT, delete_files_before BIGINT, "
+        "delete_files_after BIGINT, bytes_before BIGINT, bytes_after BIGINT, read_ms_before BIGINT, read_ms_after BIGINT",
+        maintain,
+    ),
     "check": Procedure(
         (
             _TABLE,
@@ -182,8 +198,6 @@ LATER: Final = (
     "migrate",
     "add_files",
     "create_changelog_view",
-    "compute_table_stats",
-    "compute_partition_stats",
     "rewrite_table_path",
 )
 
