@@ -42,9 +42,7 @@ def partition_rows(table: fb.Table) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_java_counts_the_same_distinct_values(
-    runtime: JavaRuntime, lake: fb.Catalog, version: int
-) -> None:
+def test_java_counts_the_same_distinct_values(runtime: JavaRuntime, lake: fb.Catalog, version: int) -> None:
     builder = changed(lake, f"distinct_{version}", version)
     ours = builder.table.maintenance.compute_table_stats().distinct_values
     assert ours == {1: 29, 2: 2, 3: 5}

@@ -11,6 +11,7 @@ from floeberg.api.scan import RowStream, ScanOptions, ScanSource, Where, checked
 from floeberg.arrow.scan.changelog import changelog_schema, read_changes
 from floeberg.arrow.scan.execute import read_tasks
 from floeberg.errors import InvalidInput
+from floeberg.scan.change_form import change_form
 from floeberg.scan.changelog import ChangelogPlan, plan_changelog
 from floeberg.scan.incremental import plan_appends
 from floeberg.scan.projection import projected_schema
@@ -78,8 +79,8 @@ class AppendScan(RowStream):
 
 
 class ChangeScan(RowStream):
-    """The rows that were inserted and deleted after one snapshot up to another, with `_change_type` (INSERT, DELETE),
-    `_change_ordinal` and `_commit_snapshot_id`, read with the current schema."""
+    """The rows that were inserted and deleted after one snapshot up to another, with `_change_type` (INSERT, DELETE; for
+    updates UPDATE_BEFORE, UPDATE_AFTER), `_change_ordinal` and `_commit_snapshot_id`, read with the current schema."""
 
     def __init__(
         self,
@@ -90,13 +91,23 @@ class ChangeScan(RowStream):
         select: Sequence[str] | None = None,
         where: Where = None,
         keep_carried_over: bool = False,
+        compute_updates: bool | None = None,
+        identifier_columns: Sequence[str] | None = None,
+        net_changes: bool = False,
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
     ) -> None:
         self._source = source
         self._range = (from_snapshot_id, to_snapshot_id)
         self._where = to_expression(where)
-        self._keep_carried_over = keep_carried_over
+        self._form = change_form(
+            source.metadata.current_schema,
+            compute_updates=compute_updates,
+            identifier_columns=identifier_columns,
+            net_changes=net_changes,
+            keep_carried_over=keep_carried_over,
+            case_sensitive=case_sensitive,
+        )
         self._case_sensitive = case_sensitive
         self._options = ScanOptions.of(options)
         self._columns = projected_schema(
@@ -128,5 +139,5 @@ class ChangeScan(RowStream):
             self._plan.tasks,
             self._source.reader(self._plan.schema, self._options),
             self._columns,
-            keep_carried_over=self._keep_carried_over,
+            form=self._form,
         )

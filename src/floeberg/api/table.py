@@ -172,11 +172,19 @@ class Table(RowWrites):
         select: Sequence[str] | None = None,
         where: Where = None,
         keep_carried_over: bool = False,
+        compute_updates: bool | None = None,
+        identifier_columns: Sequence[str] | None = None,
+        net_changes: bool = False,
         case_sensitive: bool = True,
         options: Mapping[str, str] | None = None,
     ) -> ChangeScan:
         """The rows that were inserted and deleted after a snapshot (None: from the beginning) up to another (None: now), by
-        any operation. Rows that a rewrite only copied are left out."""
+        any operation. Rows that a rewrite only copied are left out.
+
+        With `identifier_columns`, or `compute_updates` and the table's identifier fields, a row that is deleted and inserted
+        by one snapshot is an update. `net_changes` leaves out what later snapshots of the range undo. `where` chooses among
+        the deleted and inserted rows, before updates are told.
+        """
         return ChangeScan(
             self._source,
             from_snapshot_id=from_snapshot_id,
@@ -184,6 +192,9 @@ class Table(RowWrites):
             select=select,
             where=where,
             keep_carried_over=keep_carried_over,
+            compute_updates=compute_updates,
+            identifier_columns=identifier_columns,
+            net_changes=net_changes,
             case_sensitive=case_sensitive,
             options=options,
         )

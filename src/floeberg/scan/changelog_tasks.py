@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 
 from floeberg.expr.nodes import Expression
 from floeberg.scan.tasks import DeleteFile, FileScanTask
@@ -15,6 +17,8 @@ class ChangeType(StrEnum):
 
     INSERT = "INSERT"
     DELETE = "DELETE"
+    UPDATE_BEFORE = "UPDATE_BEFORE"
+    UPDATE_AFTER = "UPDATE_AFTER"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +50,32 @@ class ChangelogTask:
             deletes=deletes,
             residual=self.residual,
         )
+
+
+def independent_groups(tasks: Iterable[ChangelogTask]) -> Iterator[tuple[ChangelogTask, ...]]:
+    """The tasks in groups that can be read apart: a row that a snapshot deletes and inserts again has both in one group.
+
+    Equal rows are in equal partitions of one spec, so a snapshot that writes one spec has a group for each partition; where
+    rows only come or only go, each file is one.
+    """
+    for _, of_snapshot in groupby(tasks, key=lambda task: task.change_ordinal):
+        found = list(of_snapshot)
+        by_partition: dict[tuple[object, ...], list[ChangelogTask]] = {}
+        has_one_spec = len({task.data_file.spec_id for task in found}) == 1
+        for task in found:
+            by_partition.setdefault(_partition(task) if has_one_spec else (), []).append(task)
+        for group in by_partition.values():
+            if deletes_and_inserts(group):
+                yield tuple(group)
+            else:
+                yield from ((task,) for task in group)
+
+
+def deletes_and_inserts(tasks: Sequence[ChangelogTask]) -> bool:
+    """Whether some of the tasks may delete rows and some insert rows, so that a row may be in both."""
+    return len({kind for task in tasks for kind in task.change_types}) > 1
+
+
+def _partition(task: ChangelogTask) -> tuple[object, ...]:
+    """The partition, with NaN as a value that equals itself."""
+    return tuple("NaN" if value != value else value for value in task.data_file.partition)

@@ -23,6 +23,7 @@ from floeberg.spark.procedures.arguments import (
     bind_arguments,
     required,
 )
+from floeberg.spark.procedures.changelog_view import CHANGELOG_VIEW, create_changelog_view
 from floeberg.spark.procedures.checking import check, repair
 from floeberg.spark.procedures.cleaning import expire_snapshots, remove_orphan_files, rewrite_manifests
 from floeberg.spark.procedures.maintaining import maintain
@@ -197,7 +198,6 @@ LATER: Final = (
     "snapshot",
     "migrate",
     "add_files",
-    "create_changelog_view",
     "rewrite_table_path",
 )
 
@@ -212,15 +212,15 @@ def call(execution: Execution, statement: Call) -> DataFrame:
             f"{statement.procedure} is no procedure; procedures are in {found.catalog}.system",
             condition="ROUTINE_NOT_FOUND",
         )
-    if name == "register_table":
-        return _register_table(execution, found.catalog, statement)
+    if name in _WITH_SESSION:
+        return _WITH_SESSION[name](execution, found.catalog, statement)
     if name in LATER:
         raise UnsupportedFeature(
             f"procedure {found.catalog}.system.{name} is not there yet; it comes in a later release", procedure=name
         )
     procedure = PROCEDURES.get(name)
     if procedure is None:
-        known = ", ".join(sorted((*PROCEDURES, "register_table")))
+        known = ", ".join(sorted((*PROCEDURES, *_WITH_SESSION)))
         raise InvalidInput(f"{statement.procedure} is no procedure; there are {known}", condition="ROUTINE_NOT_FOUND")
     values = bind_arguments(execution, name, procedure.parameters, statement.arguments)
     table = execution.session.load(_table(execution, found.catalog, values["table"]))
@@ -239,6 +239,20 @@ def _register_table(execution: Execution, catalog: str, statement: Call) -> Data
         summary = snapshot.summary
         shown = (snapshot.snapshot_id, *(_count(summary.get(key)) for key in ("total-records", "total-data-files")))
     return rows(execution.spark, _REGISTERED, [shown])
+
+
+def _create_changelog_view(execution: Execution, catalog: str, statement: Call) -> DataFrame:
+    values = bind_arguments(execution, "create_changelog_view", CHANGELOG_VIEW, statement.arguments)
+    identifier = _table(execution, catalog, values["table"])
+    view = create_changelog_view(execution.session, execution.session.load(identifier), identifier.name, values)
+    return rows(execution.spark, "changelog_view STRING", [(view,)])
+
+
+_WITH_SESSION: Final[dict[str, Callable[[Execution, str, Call], DataFrame]]] = {
+    "register_table": _register_table,
+    "create_changelog_view": _create_changelog_view,
+}
+"""Procedures that change the catalog or the session, not only a table."""
 
 
 def _count(text: str | None) -> int | None:

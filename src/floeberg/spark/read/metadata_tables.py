@@ -9,6 +9,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.inspect.by_name import AT_A_SNAPSHOT, metadata_table_batches, metadata_table_schema
 from floeberg.inspect.source import Source
+from floeberg.scan.change_form import ALL_CHANGES
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.changelog import changelog_frame
@@ -34,7 +35,7 @@ def metadata_frame(
                 "changes are of a range of snapshots; give start-snapshot-id and end-snapshot-id as options"
             )
         # What a rewrite only carried over is there too, as a deleted and an inserted row, as in the Java runtime.
-        frame: DataFrame = changelog_frame(spark, table, options=selection.options, keep_carried_over=True, cache=cache)
+        frame: DataFrame = changelog_frame(spark, table, options=selection.options, form=ALL_CHANGES, cache=cache)
         return frame
     if FrameOptions.of(selection.options).is_incremental:
         raise InvalidInput(
