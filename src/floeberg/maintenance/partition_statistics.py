@@ -4,7 +4,7 @@ https://iceberg.apache.org/spec/#partition-statistics-file"""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -31,6 +31,10 @@ from floeberg.spec.types import IntegerType, LongType, NestedField, StructType
 from floeberg.spec.values.single_value import sort_key
 
 _DELETION_VECTORS_VERSION: Final = 3
+_COUNTS: Final = (
+    "data_record_count", "data_file_count", "total_data_file_size_in_bytes", "position_delete_record_count",
+    "position_delete_file_count", "equality_delete_record_count", "equality_delete_file_count", "dv_count",
+)  # fmt: skip
 _Key = tuple[Any, ...]
 """What partitions are equal by, and sorted by: ascending with nulls first."""
 
@@ -43,41 +47,32 @@ class ComputedPartitionStatistics:
     file: PartitionStatisticsFile | None = None
 
 
-@dataclass(slots=True)
 class _Partition:
-    """What one partition of one spec holds."""
+    """What one partition of one spec holds, by the names of the file's columns. The live rows, `total_record_count`, are
+    optional, and only known after reading deletes."""
 
-    partition: tuple[object, ...]
-    spec_id: int
-    data_record_count: int = 0
-    data_file_count: int = 0
-    total_data_file_size_in_bytes: int = 0
-    position_delete_record_count: int = 0
-    position_delete_file_count: int = 0
-    equality_delete_record_count: int = 0
-    equality_delete_file_count: int = 0
-    dv_count: int = 0
-    total_record_count: None = field(default=None, init=False)
-    """Live rows: optional, and only known after reading deletes."""
-    last_updated_at: int | None = None
-    last_updated_snapshot_id: int | None = None
+    def __init__(self, partition: tuple[object, ...], spec_id: int) -> None:
+        self.columns: dict[str, Any] = {"partition": partition, "spec_id": spec_id, **dict.fromkeys(_COUNTS, 0)}
 
     def count(self, file: DataFile) -> None:
         if file.content is FileContent.DATA:
-            self.data_record_count += file.record_count
-            self.data_file_count += 1
-            self.total_data_file_size_in_bytes += file.file_size_in_bytes
+            self._add("data_record_count", file.record_count)
+            self._add("data_file_count", 1)
+            self._add("total_data_file_size_in_bytes", file.file_size_in_bytes)
         elif file.content is FileContent.EQUALITY_DELETES:
-            self.equality_delete_record_count += file.record_count
-            self.equality_delete_file_count += 1
+            self._add("equality_delete_record_count", file.record_count)
+            self._add("equality_delete_file_count", 1)
         else:
-            self.position_delete_record_count += file.record_count
-            self.dv_count += file.is_deletion_vector
-            self.position_delete_file_count += not file.is_deletion_vector
+            self._add("position_delete_record_count", file.record_count)
+            self._add("dv_count" if file.is_deletion_vector else "position_delete_file_count", 1)
+
+    def _add(self, name: str, number: int) -> None:
+        self.columns[name] += number
 
     def updated_by(self, snapshot: Snapshot | None) -> None:
-        if snapshot is not None and snapshot.timestamp_ms > (self.last_updated_at or -1):
-            self.last_updated_at, self.last_updated_snapshot_id = snapshot.timestamp_ms, snapshot.snapshot_id
+        if snapshot is not None and snapshot.timestamp_ms > self.columns.get("last_updated_at", -1):
+            self.columns["last_updated_at"] = snapshot.timestamp_ms
+            self.columns["last_updated_snapshot_id"] = snapshot.snapshot_id
 
 
 def compute_partition_stats(
@@ -157,7 +152,7 @@ def _key(partition: tuple[object, ...], spec_id: int, partition_type: StructType
 
 def _rows(found: Mapping[_Key, _Partition], schema: Schema) -> pa.Table:
     ordered = [found[key] for key in sorted(found)]
-    arrays = [array_of([getattr(one, column.name) for one in ordered], column.type) for column in schema.fields]
+    arrays = [array_of([one.columns.get(column.name) for one in ordered], column.type) for column in schema.fields]
     return pa.Table.from_arrays(arrays, schema=arrow_schema(schema))
 
 
