@@ -25,6 +25,13 @@ CONDITIONS: Final = (
     "NOT {}.x <=> 2",
     "{}.k IN (1, 5)",
 )
+OTHER_ROWS: Final = (
+    "SELECT * FROM {0}a a, (SELECT k AS j FROM {0}b) b PIVOT (count(x) FOR j IN (1 AS x, 2 AS y)) WHERE x = 1",
+    "SELECT c.k, p.x FROM {0}c c JOIN (SELECT * FROM {0}a a, (SELECT k AS j FROM {0}b) b PIVOT (count(x) + 2 FOR j IN (1 AS x))) "
+    "p ON c.x = p.x",
+    "WITH q AS (SELECT * FROM {0}a), r AS (WITH q AS (SELECT * FROM {0}a WHERE k = 2) SELECT * FROM q) "
+    "SELECT * FROM q WHERE k = 1 UNION ALL SELECT * FROM r",
+)
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +71,13 @@ def test_joins_after_a_comma_give_the_rows_of_plain_spark(tables: Any, few: bool
     for _ in range(5 if few else QUERIES):
         sql = _query(chance)
         assert _rows(tables, sql, "lake.db.") == _rows(tables, sql, "plain_"), sql
+
+
+@pytest.mark.parametrize("policy", ["CORRECTED", "LEGACY"])
+def test_names_that_stand_for_other_rows_are_not_pruned(tables: Any, policy: str) -> None:
+    tables.conf.set("spark.sql.legacy.ctePrecedencePolicy", policy)
+    try:
+        for sql in OTHER_ROWS:
+            assert _rows(tables, sql, "lake.db.") == _rows(tables, sql, "plain_"), sql
+    finally:
+        tables.conf.unset("spark.sql.legacy.ctePrecedencePolicy")
