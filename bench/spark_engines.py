@@ -8,6 +8,7 @@ has the seconds, and the processor seconds of the process and all its children: 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import shutil
@@ -95,11 +96,18 @@ class Engine:
 
     def run(self, statement: str) -> Answer:
         """Runs a statement and takes all its rows. Raises RuntimeError with the engine's own message."""
+        return self._ask(statement)
+
+    def call(self, function: str, **arguments: Any) -> Answer:
+        """Calls `module:function` with the engine's session and JSON values. Raises RuntimeError with its message."""
+        return self._ask({"call": function, "arguments": arguments})
+
+    def _ask(self, question: str | dict[str, Any]) -> Answer:
         if self._process is None or self._process.poll() is not None:
             self.__enter__()
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(statement) + "\n")
+        self._process.stdin.write(json.dumps(question) + "\n")
         self._process.stdin.flush()
         found = self._answer()
         if "error" in found:
@@ -172,10 +180,10 @@ def _serve(engine: str, warehouse: str) -> None:
     session = {"java": _java, "floeberg": _floeberg, "sail": _sail}[engine](warehouse)
     _say({})
     for line in sys.stdin:
-        statement = json.loads(line)
+        question = json.loads(line)
         cpu, started = process_tree_seconds(os.getpid()), time.perf_counter()
         try:
-            rows = [list(row) for row in session.sql(statement).collect()]
+            rows = _rows(session, question)
         except Exception as error:  # whatever went wrong is told to the one who asked
             _say({"error": f"{type(error).__name__}: {' '.join(str(error).split())[:600]}"})
             continue
@@ -183,6 +191,14 @@ def _serve(engine: str, warehouse: str) -> None:
         spent = process_tree_seconds(os.getpid()) - cpu
         _say({"seconds": seconds, "cpu_seconds": spent, "rows": [[str(value) for value in row] for row in rows[:50]]})
     session.stop()
+
+
+def _rows(session: Any, question: str | dict[str, Any]) -> list[list[Any]]:
+    if isinstance(question, str):
+        return [list(row) for row in session.sql(question).collect()]
+    module, _, function = question["call"].partition(":")
+    found: list[list[Any]] = getattr(importlib.import_module(module), function)(session, **question["arguments"])
+    return found
 
 
 def _say(answer: dict[str, Any]) -> None:

@@ -11,5 +11,6 @@ settings.load_profile("floeberg")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest test comes first: at the end, one process would run it while the others have nothing left to do."""
-    items.sort(key=lambda item: item.path.name != "test_tpcds.py")
+    """The longest tests come first: at the end, one process would run them while the others have nothing left to do."""
+    longest = ("test_tpcds.py", "test_killed_pipeline.py", "test_exactly_once.py")
+    items.sort(key=lambda item: item.path.name not in longest)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from floeberg.api.attach import convert_on_spark, rewrite_on_spark, spark_engine
+from floeberg.api.attach import convert_on_spark, describe_on_spark, rewrite_on_spark, spark_engine, spark_work
 from floeberg.api.moments import to_milliseconds
 from floeberg.api.scan import Where, to_expression
 from floeberg.catalogs.base import LoadedTable
@@ -17,10 +17,15 @@ from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.maintenance.check import Progress, check_table
 from floeberg.maintenance.check_report import CheckReport
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
+from floeberg.maintenance.file_work import FileWork, ThreadedWork
+from floeberg.maintenance.imports.add_files import AddedFiles, ImportRequest, add_files, columns_of, file_format_of
+from floeberg.maintenance.imports.describe import DescribeFiles, InThreads
+from floeberg.maintenance.imports.folders import list_folder
 from floeberg.maintenance.maintain import Maintained, maintain_table
 from floeberg.maintenance.manifests import RewrittenManifests, rewrite_manifests
 from floeberg.maintenance.orphans import OrphanRequest, Orphans, remove_orphan_files
 from floeberg.maintenance.path_match import prefix_mismatch
+from floeberg.maintenance.repair import Repaired, RepairRequest, repair_actions, repair_table
 from floeberg.maintenance.rewrite.arrow_engine import ArrowEngine
 from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten, rewrite_data_files
 from floeberg.maintenance.rewrite.delete_files import (
@@ -31,6 +36,7 @@ from floeberg.maintenance.rewrite.delete_files import (
     rewrite_position_deletes,
 )
 from floeberg.maintenance.rewrite.engine import RewriteEngine
+from floeberg.maintenance.table_path.rewrite import PathRequest, RewrittenPaths, rewrite_table_path
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -52,14 +58,62 @@ class Maintenance:
     def __init__(self, table: MaintainedTable) -> None:
         self._table = table
 
-    def check(self, *, read_footers: bool = True, read_rows: bool = False) -> CheckReport:
-        """Whether the table is whole: every file there, as long and as full as recorded. Nothing is changed."""
+    def check(
+        self,
+        *,
+        snapshot_ids: Collection[int] | None = None,
+        read_footers: bool = True,
+        read_rows: bool = False,
+        spark: SparkSession | None = None,
+        progress: Progress | None = None,
+    ) -> CheckReport:
+        """Whether the table is whole: every file there, as long and as full as recorded, in all snapshots or those named.
+        With `spark` the files are looked at by Spark's workers. Nothing is changed."""
         self._table.refresh()
         state = self._table._state
-        store_for = self._table._pointer.store_for
         return check_table(
-            state.metadata, store_for, name=state.identifier, read_footers=read_footers, read_rows=read_rows
+            state.metadata,
+            self._table._pointer.store_for,
+            name=state.identifier,
+            snapshot_ids=snapshot_ids,
+            read_footers=read_footers,
+            read_rows=read_rows,
+            work=self._work(spark),
+            progress=progress,
         )
+
+    def repair(
+        self,
+        actions: Collection[str],
+        *,
+        snapshot_id: int | None = None,
+        branch: str = MAIN_BRANCH,
+        read_rows: bool = False,
+        dry_run: bool = False,
+        spark: SparkSession | None = None,
+        progress: Progress | None = None,
+    ) -> Repaired:
+        """Repairs what a check of the branch's newest snapshot finds, by the chosen actions, in one commit that can be rolled
+        back; no file is deleted.
+
+        `drop-data` and `drop-deletes` drop the entries of files that are missing or cannot be read, and deletes that delete
+        nothing; without a delete file the rows that it deleted come back. `drop-duplicates` keeps one entry of each file,
+        `recompute-metrics` measures sizes, counts and bounds anew, `renumber-rows` gives new row ids where they clash,
+        `drop-statistics` forgets statistics that are missing or of no snapshot. `restore` goes back to the newest older
+        snapshot that is whole, or to `snapshot_id`. Raises InvalidInput when nothing is chosen, or nothing can be restored.
+        """
+        request = RepairRequest(
+            actions=repair_actions(actions),
+            snapshot_id=snapshot_id,
+            branch=branch,
+            read_rows=read_rows,
+            dry_run=dry_run,
+        )
+        self._table.refresh()
+        pointer = self._writable()
+        done = repair_table(pointer, self._table._state, self._work(spark), request, progress=progress)
+        self._table._state = done.state
+        return done
 
     def expire_snapshots(
         self,
@@ -83,6 +137,43 @@ class Maintenance:
         expired = expire_snapshots(self._writable(), self._table._state, expiry, delete_files=delete_files)
         self._table._state = expired.state
         return expired
+
+    def add_files(
+        self,
+        source: str,
+        *,
+        format: str = "parquet",
+        partition_filter: Mapping[str, str] | None = None,
+        check_duplicate_files: bool = True,
+        parallelism: int | None = None,
+        spark: SparkSession | None = None,
+    ) -> AddedFiles:
+        """Adds the data files of a folder (or one file) where they lie, in one commit; no row is copied.
+
+        Folders such as `day=2026-05-01` say the partition, and the table must be partitioned by the same columns;
+        `partition_filter` chooses some partitions. Files without field ids are read by the names of their columns, which the
+        table's name mapping then has. With `spark` many files are looked at by a Spark job. Raises InvalidInput,
+        DataFileCorrupt for a file that does not fit the table, FileAlreadyExists for one that it holds already.
+        """
+        self._table.refresh()
+        pointer, state = self._writable(), self._table._state
+        if parallelism is not None and parallelism < 1:
+            raise InvalidInput(f"parallelism must be larger than 0, not {parallelism}")
+        file_format = file_format_of(format)
+        files = list_folder(pointer.store_for, source)
+        request = ImportRequest(
+            files=files,
+            columns=columns_of(files),
+            file_format=file_format,
+            partition_filter=dict(partition_filter or {}),
+            check_duplicate_files=check_duplicate_files,
+        )
+        describe: DescribeFiles = InThreads(pointer.store_for, parallelism)
+        if spark is not None:
+            describe = describe_on_spark(spark, LoadedTable(pointer, state), parallelism)
+        done = add_files(pointer, state, describe, request)
+        self._table._state = done.state
+        return done
 
     def compact(
         self,
@@ -198,6 +289,33 @@ class Maintenance:
         )
         return remove_orphan_files(self._writable(), self._table._state, request, progress=progress)
 
+    def rewrite_table_path(
+        self,
+        source_prefix: str,
+        target_prefix: str,
+        *,
+        start_version: str | None = None,
+        end_version: str | None = None,
+        staging_location: str | None = None,
+        create_file_list: bool = True,
+    ) -> RewrittenPaths:
+        """Prepares a copy of the table under another path. What names the old path is written anew into a staging folder, and
+        a file of pairs says what is to be copied where; the table stays as it is.
+
+        Versions are names of metadata files: with `start_version`, only what is newer is staged, for a copy that has that
+        version. Raises InvalidInput when a file of the table is not below the source prefix.
+        """
+        self._table.refresh()
+        request = PathRequest(
+            source_prefix=source_prefix,
+            target_prefix=target_prefix,
+            start_version=start_version,
+            end_version=end_version,
+            staging_location=staging_location,
+            create_file_list=create_file_list,
+        )
+        return rewrite_table_path(self._table._pointer, self._table._state, request)
+
     def maintain(
         self, *, dry_run: bool = False, spark: SparkSession | None = None, progress: Progress | None = None
     ) -> Maintained:
@@ -212,6 +330,12 @@ class Maintenance:
         done = maintain_table(pointer, state, engine, dry_run=dry_run, progress=progress)
         self._table._state = done.state
         return done
+
+    def _work(self, spark: SparkSession | None) -> FileWork:
+        pointer = self._table._pointer
+        if spark is None:
+            return ThreadedWork(pointer.store_for)
+        return spark_work(spark, LoadedTable(pointer, self._table._state))
 
     def _writable(self) -> TablePointer:
         """Raises UnsupportedFeature, before any work, for a table that was opened without a catalog."""

@@ -31,11 +31,14 @@ COMMANDS: Final[Mapping[str, str]] = {
     "explain": "Show which manifests and files a condition leaves out, at each level, and which part of it does so.",
     "metadata": "Print the table's metadata as indented JSON.",
     "check": "Check that a table is whole.",
+    "repair": "Repair what check finds, by explicit choice, in one commit that can be rolled back.",
     "compact": "Rewrite small data files, and those with many deletes, as files of the target size.",
     "rewrite-deletes": "Merge small delete files, make deletion vectors of them, and drop those that delete nothing.",
     "rewrite-manifests": "Rewrite the manifests of a table, clustered by partition.",
     "expire-snapshots": "Expire old snapshots and delete the files that only they reach.",
     "remove-orphans": "Find files in a table's folder that nothing refers to, and delete them.",
+    "add-files": "Add the data files of a folder to a table, where they lie.",
+    "rewrite-table-path": "Prepare a copy of a table under another path.",
     "ui": "Open a page to look into tables, in the browser.",
     "maintain": "Do what a table needs now: compact, rewrite deletes and manifests, expire snapshots.",
     "serve": "Serve a catalog to other engines by the Iceberg REST protocol, with a page to look into its tables.",
@@ -49,7 +52,6 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "expire": "floeberg expire-snapshots",
     **dict.fromkeys(("optimize", "rewrite"), "floeberg compact"),
     "vacuum": "floeberg expire-snapshots and floeberg remove-orphans",
-    "repair": "another engine for now: Floeberg has no such maintenance yet",
 }
 """What people look for here and find elsewhere."""
 

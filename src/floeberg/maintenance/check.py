@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import islice
-from typing import Final, TypeVar
 
 from floeberg.effects.leniencies import gathered_leniencies
 from floeberg.errors import FileNotFound, FloebergError
 from floeberg.files.manifest import read_manifest
-from floeberg.maintenance.check_files import FileChecker
+from floeberg.maintenance.check_files import FileChecker, read_puffin_footer
 from floeberg.maintenance.check_report import CheckReport, Findings, Problem
 from floeberg.maintenance.check_rows import RowChecker
 from floeberg.maintenance.check_snapshot import SnapshotChecker
+from floeberg.maintenance.file_work import FileWork, ThreadedWork
 from floeberg.scan.manifest_frames import ManifestReader, StoreFor
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_name_mapping import table_name_mapping
@@ -22,12 +20,8 @@ from floeberg.spec.schemas.name_mapping import NAME_MAPPING_PROPERTY, NameMappin
 from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from floeberg.spec.snapshots.snapshot import Snapshot
 
-T = TypeVar("T")
 Progress = Callable[[str, int], None]
 """Called with what is being checked, and how much of it is done."""
-
-THREADS: Final = 8
-_AHEAD: Final = 256
 
 
 def check_table(
@@ -38,17 +32,19 @@ def check_table(
     snapshot_ids: Iterable[int] | None = None,
     read_footers: bool = True,
     read_rows: bool = False,
+    work: FileWork | None = None,
     progress: Progress | None = None,
 ) -> CheckReport:
     """Looks at every file that the snapshots refer to (all of them, or those named), and at how the files of the current
     snapshot and of each branch and tag (or those named) fit together.
 
     `read_footers=False` only asks whether files are there and how long they are; `read_rows` reads every row too, and
-    compares the row ids that files store. What is found goes into the report;
-    raised is only SnapshotNotFound for what was asked.
+    compares the row ids that files store. `work` says who looks at the files, threads of this process by default.
+    What is found goes into the report; raised is only SnapshotNotFound for what was asked.
     """
     told = progress or (lambda *_: None)
-    checker = _TableChecker(metadata, store_for, read_footers=read_footers, read_rows=read_rows, progress=told)
+    by = work or ThreadedWork(store_for)
+    checker = _TableChecker(metadata, store_for, by, read_footers=read_footers, read_rows=read_rows, progress=told)
     wanted = None if snapshot_ids is None else [metadata.snapshot(snapshot_id) for snapshot_id in snapshot_ids]
     checker.run(list(metadata.snapshots) if wanted is None else wanted, _heads(metadata) if wanted is None else wanted)
     return checker.findings.report(name or metadata.location)
@@ -62,11 +58,19 @@ def _heads(metadata: TableMetadata) -> list[Snapshot]:
 
 class _TableChecker:
     def __init__(
-        self, metadata: TableMetadata, store_for: StoreFor, *, read_footers: bool, read_rows: bool, progress: Progress
+        self,
+        metadata: TableMetadata,
+        store_for: StoreFor,
+        work: FileWork,
+        *,
+        read_footers: bool,
+        read_rows: bool,
+        progress: Progress,
     ) -> None:
         self.findings = Findings()
         self._metadata = metadata
         self._store_for = store_for
+        self._work = work
         self._read_footers = read_footers
         self._read_rows = read_rows
         self._progress = progress
@@ -76,16 +80,16 @@ class _TableChecker:
         self._check_other_files()
         manifests = list(self._manifests(snapshots))
         checker = FileChecker(
-            self._store_for,
+            self._work.store_for,
             self._metadata.current_schema,
             self._name_mapping(),
             read_footers=self._read_footers,
         )
-        for done, found in enumerate(_in_parallel(checker.check, self._files(manifests)), 1):
+        for done, found in enumerate(self._work.each(checker.check, self._files(manifests)), 1):
             self.findings.add_all(found)
             self._progress("files", done)
-        whole = SnapshotChecker(self._metadata, self._store_for, read_deletes=self._read_footers)
-        rows = RowChecker(self._metadata, self._store_for)
+        whole = SnapshotChecker(self._metadata, self._store_for, self._work, read_deletes=self._read_footers)
+        rows = RowChecker(self._metadata, self._store_for, self._work)
         for done, snapshot in enumerate(heads, 1):
             self.findings.add_all(whole.check(snapshot))
             if self._read_rows:
@@ -93,15 +97,35 @@ class _TableChecker:
             self._progress("snapshots", done)
 
     def _check_other_files(self) -> None:
-        """Old metadata files and statistics: nothing is lost without them."""
+        """Old metadata files and statistics: no row is lost without them."""
         for entry in self._metadata.metadata_log:
             self._check_side_file(entry.metadata_file, None, "metadata log")
         for statistics in self._metadata.statistics:
-            self._check_side_file(statistics.statistics_path, statistics.file_size_in_bytes, "statistics")
+            path, size_bytes = statistics.statistics_path, statistics.file_size_in_bytes
+            self._check_snapshot_of(path, statistics.snapshot_id, "statistics")
+            if self._check_side_file(path, size_bytes, "statistics") and statistics.key_metadata is None:
+                self._check_blobs(path, size_bytes)
         for partition in self._metadata.partition_statistics:
+            self._check_snapshot_of(partition.statistics_path, partition.snapshot_id, "partition statistics")
             self._check_side_file(partition.statistics_path, partition.file_size_in_bytes, "partition statistics")
 
-    def _check_side_file(self, path: str, size_bytes: int | None, what: str) -> None:
+    def _check_snapshot_of(self, path: str, snapshot_id: int, what: str) -> None:
+        if self._metadata.find_snapshot(snapshot_id) is None:
+            message = f"is of snapshot {snapshot_id}, which the table does not have ({what})"
+            self.findings.warn(Problem.ORPHANED_STATISTICS, path, message)
+
+    def _check_blobs(self, path: str, size_bytes: int) -> None:
+        """Whether the footer of a statistics file can be read."""
+        if not self._read_footers:
+            return
+        try:
+            read_puffin_footer(self._store_for, path, size_bytes)
+        except FloebergError as error:
+            message = str(error).removeprefix(f"{path}: ")
+            self.findings.warn(Problem.UNREADABLE, path, f"{message} (statistics)")
+
+    def _check_side_file(self, path: str, size_bytes: int | None, what: str) -> bool:
+        """Whether a file is there, with the recorded size."""
         try:
             found = self._store_for(path).size(path)
         except FileNotFound:
@@ -113,6 +137,9 @@ class _TableChecker:
                 self.findings.warn(
                     Problem.WRONG_SIZE, path, f"has {found} bytes, the metadata say {size_bytes} ({what})"
                 )
+                return False
+            return True
+        return False
 
     def _manifests(self, snapshots: Sequence[Snapshot]) -> Iterator[ManifestFile]:
         """The manifests of the snapshots, each once."""
@@ -194,10 +221,3 @@ class _TableChecker:
         with gathered_leniencies() as tolerated:
             yield
         self.findings.tolerated(tolerated)
-
-
-def _in_parallel(action: Callable[[DataFile], T], files: Iterator[DataFile]) -> Iterator[T]:
-    """The action's results in order, a bounded number of files ahead."""
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="floeberg-check") as executor:
-        while ahead := list(islice(files, _AHEAD)):
-            yield from executor.map(action, ahead)

@@ -40,8 +40,8 @@ class FileChecker:
         return findings
 
     def _checked(self, file: DataFile) -> Findings:
-        findings = Findings()
-        path = file.file_path
+        path, offset = file.identity
+        findings = Findings(content_offset=offset)
         if file.key_metadata is not None:
             findings.warn(Problem.ENCRYPTED, path, "is encrypted; what it holds is not checked")
         try:

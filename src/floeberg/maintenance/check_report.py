@@ -28,19 +28,23 @@ class Problem(StrEnum):
     DUPLICATE_FILE = "duplicate-file"
     DUPLICATE_ROW_IDS = "duplicate-row-ids"
     DANGLING_DELETE = "dangling-delete"
+    PARTLY_DANGLING_DELETE = "partly-dangling-delete"
     BAD_DELETE = "bad-delete"
+    ORPHANED_STATISTICS = "orphaned-statistics"
     ENCRYPTED = "encrypted"
     LENIENCY = "leniency"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is not as it should be; `location` is the file it is about."""
+    """One thing that is not as it should be; `location` is the file it is about, with `content_offset` the deletion vector
+    in it."""
 
     severity: Severity
     problem: Problem
     location: str
     message: str
+    content_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,16 +79,27 @@ class CheckReport:
 
 @dataclass(slots=True)
 class Findings:
-    """Gathers findings; the same one is kept once."""
+    """Gathers findings; the same one is kept once. `content_offset` is that of the deletion vector they are about."""
 
     found: dict[Finding, None] = field(default_factory=dict)
     counted: Counter[str] = field(default_factory=Counter)
+    content_offset: int | None = None
 
     def error(self, problem: Problem, location: str, message: str) -> None:
-        self.found[Finding(severity=Severity.ERROR, problem=problem, location=location, message=message)] = None
+        self._add(Severity.ERROR, problem, location, message)
 
     def warn(self, problem: Problem, location: str, message: str) -> None:
-        self.found[Finding(severity=Severity.WARNING, problem=problem, location=location, message=message)] = None
+        self._add(Severity.WARNING, problem, location, message)
+
+    def _add(self, severity: Severity, problem: Problem, location: str, message: str) -> None:
+        found = Finding(
+            severity=severity,
+            problem=problem,
+            location=location,
+            message=message,
+            content_offset=self.content_offset,
+        )
+        self.found[found] = None
 
     def tolerated(self, leniencies: Iterable[Tolerated]) -> None:
         """What is read although it is not as the specification says."""

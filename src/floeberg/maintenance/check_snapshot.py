@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -11,6 +12,7 @@ from floeberg.effects.leniencies import gathered_leniencies
 from floeberg.errors import FloebergError, FormatError, NotFound
 from floeberg.expr.nodes import TRUE
 from floeberg.maintenance.check_report import Findings, Problem
+from floeberg.maintenance.file_work import FileWork
 from floeberg.scan.manifest_frames import ManifestReader, StoreFor
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import entries_of
@@ -25,9 +27,10 @@ _COLUMNS = ("file_path", "record_count", "first_row_id")
 class SnapshotChecker:
     """Checks one snapshot as a whole. `read_deletes` also reads what its position deletes say."""
 
-    def __init__(self, metadata: TableMetadata, store_for: StoreFor, *, read_deletes: bool) -> None:
+    def __init__(self, metadata: TableMetadata, store_for: StoreFor, work: FileWork, *, read_deletes: bool) -> None:
         self._metadata = metadata
         self._store_for = store_for
+        self._work = work
         self._read_deletes = read_deletes
         self._reader = ManifestReader(metadata, metadata.current_schema, store_for)
 
@@ -40,13 +43,20 @@ class SnapshotChecker:
         except (FormatError, NotFound):
             return findings  # the manifests were reported where they were read
         self._check_duplicates(snapshot, data, findings)
+        self._check_duplicate_deletes(snapshot, deletes, findings)
         self._check_row_ids(snapshot, data, findings)
         self._check_summary(snapshot, data, len(deletes), findings)
         rows = dict(zip(data.get_column("file_path"), data.get_column("record_count"), strict=True))
         self._check_scope(snapshot, deletes, findings)
-        for file in deletes:
-            if file.content is FileContent.POSITION_DELETES and self._read_deletes and file.key_metadata is None:
-                self._check_positions(file, rows, findings)
+        if self._read_deletes:
+            by_position = [
+                file for file in deletes if file.content is FileContent.POSITION_DELETES and file.key_metadata is None
+            ]
+            reader = PositionReader(self._work.store_for)
+            read = self._work.each(reader.read, by_position)
+            for file, found in zip(by_position, read, strict=True):
+                findings.add_all(found.findings)
+                self._check_positions(file, found.last_positions, rows, findings)
         return findings
 
     def _live_data(self, snapshot: Snapshot) -> pl.DataFrame:
@@ -72,6 +82,18 @@ class SnapshotChecker:
                 Problem.DUPLICATE_FILE, path,
                 f"stands {times} times in snapshot {snapshot.snapshot_id}: its rows are read {times} times",
             )  # fmt: skip
+
+    def _check_duplicate_deletes(self, snapshot: Snapshot, deletes: list[DataFile], findings: Findings) -> None:
+        seen: set[tuple[str, int | None]] = set()
+        for file in deletes:
+            if file.identity in seen:
+                own = Findings(content_offset=file.identity[1])
+                own.warn(
+                    Problem.DUPLICATE_FILE, file.file_path,
+                    f"stands more than once in snapshot {snapshot.snapshot_id}: its deletes are read more than once",
+                )  # fmt: skip
+                findings.add_all(own)
+            seen.add(file.identity)
 
     def _check_row_ids(self, snapshot: Snapshot, data: pl.DataFrame, findings: Findings) -> None:
         """https://iceberg.apache.org/spec/#row-lineage: a row id is given once."""
@@ -135,40 +157,68 @@ class SnapshotChecker:
         for file in deletes:
             if file.identity in applied:
                 continue
+            own = Findings(content_offset=file.identity[1])
             if file.is_deletion_vector:
                 # https://iceberg.apache.org/spec/#row-level-deletes: it must go with its data file.
-                findings.error(
+                own.error(
                     Problem.DANGLING_DELETE, file.file_path,
                     f"holds a deletion vector for {file.referenced_data_file}, to which it does not apply in snapshot "
                     f"{snapshot.snapshot_id}",
                 )  # fmt: skip
             else:
-                findings.warn(
+                own.warn(
                     Problem.DANGLING_DELETE, file.file_path,
                     f"applies to no data file of snapshot {snapshot.snapshot_id}; rewriting deletes would remove it",
                 )  # fmt: skip
+            findings.add_all(own)
 
-    def _check_positions(self, file: DataFile, rows: Mapping[str, int], findings: Findings) -> None:
+    def _check_positions(
+        self, file: DataFile, last_positions: Mapping[str, int], rows: Mapping[str, int], findings: Findings
+    ) -> None:
         """Positions that a data file does not have, and paths that no data file has."""
-        store = self._store_for(file.file_path)
+        own = Findings(content_offset=file.identity[1])
+        unknown = [path for path in last_positions if path not in rows]
+        if unknown and not file.is_deletion_vector:
+            whole = len(unknown) == len(last_positions)
+            own.warn(
+                Problem.DANGLING_DELETE if whole else Problem.PARTLY_DANGLING_DELETE, file.file_path,
+                f"deletes rows of {len(unknown)} files that the snapshot does not have, such as {unknown[0]}",
+            )  # fmt: skip
+        for path, last in last_positions.items():
+            if path in rows and last >= rows[path]:
+                own.error(
+                    Problem.BAD_DELETE, file.file_path,
+                    f"deletes position {last} of {path}, which has {rows[path]} rows",
+                )  # fmt: skip
+        findings.add_all(own)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedPositions:
+    """The last position that a delete file deletes of each data file, -1 for none."""
+
+    last_positions: Mapping[str, int] = field(default_factory=dict)
+    findings: Findings = field(default_factory=Findings)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionReader:
+    """Reads position deletes and deletion vectors. Travels to the workers."""
+
+    store_for: StoreFor
+
+    def read(self, file: DataFile) -> DeletedPositions:
+        """Nothing of a file that cannot be read: it is reported where it is checked by itself."""
+        store = self.store_for(file.file_path)
+        findings = Findings()
         try:
             if file.is_deletion_vector:
                 by_path = {file.referenced_data_file or "": read_deletion_vector(store, file)}
             else:
                 with gathered_leniencies() as tolerated:
-                    by_path = read_position_deletes(store, file)
+                    by_path = dict(read_position_deletes(store, file))
                 findings.tolerated(tolerated)
         except FloebergError:
-            return  # the file itself was reported where it was read
-        unknown = [path for path in by_path if path not in rows]
-        if unknown and not file.is_deletion_vector:
-            findings.warn(
-                Problem.DANGLING_DELETE, file.file_path,
-                f"deletes rows of {len(unknown)} files that the snapshot does not have, such as {unknown[0]}",
-            )  # fmt: skip
-        for path, positions in by_path.items():
-            if path in rows and positions and positions.max() >= rows[path]:
-                findings.error(
-                    Problem.BAD_DELETE, file.file_path,
-                    f"deletes position {positions.max()} of {path}, which has {rows[path]} rows",
-                )  # fmt: skip
+            return DeletedPositions()
+        last = {path: positions.max() if positions else -1 for path, positions in by_path.items()}
+        return DeletedPositions(last_positions=last, findings=findings)

@@ -190,9 +190,13 @@ class StreamPlanner:
             history[0].parent_snapshot_id != start.snapshot_id or not start.done
         ):
             raise self._expired(start.snapshot_id)
+        # Once the stream has begun, a snapshot counts whatever its time: a writer's clock may have gone back.
         oldest_ms, ordinal = self.options.from_timestamp_ms, start.ordinal
+        last = None if start.snapshot_id is None else self.metadata.find_snapshot(start.snapshot_id)
+        begun_already = oldest_ms is None or (last is not None and last.timestamp_ms >= oldest_ms)
         for snapshot in history:
-            if oldest_ms is None or snapshot.timestamp_ms >= oldest_ms:
+            begun_already = begun_already or snapshot.timestamp_ms >= (oldest_ms or 0)
+            if begun_already:
                 ordinal += snapshot.operation != Operation.REPLACE
                 yield _Step(snapshot, False, 0, ordinal)
 

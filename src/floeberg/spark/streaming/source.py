@@ -89,7 +89,9 @@ def stream_definition(session: AttachedSession, resolved: Resolved, options: Map
     if selector is not None and selector.kind == "metadata" and selector.value == CHANGES:
         selector, of_changes = None, True
     if selector is not None and selector.kind != "branch":
-        raise InvalidInput(f"{resolved.identifier}: a stream reads a table, its changes or a branch, not a {selector.kind}")
+        raise InvalidInput(
+            f"{resolved.identifier}: a stream reads a table, its changes or a branch, not a {selector.kind}"
+        )
     identifier = session.key(resolved.identifier)
     recipe = recipe_of(session.backend(resolved.identifier.catalog), what="a streaming read")
     return StreamDefinition(

@@ -1,0 +1,115 @@
+"""Work on many files by Spark's Python workers, a bounded number of files in a job."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pyarrow as pa
+
+from floeberg.arrow.scan.execute import TableReader
+from floeberg.catalogs.base import LoadedTable
+from floeberg.effects.protocols import Store
+from floeberg.maintenance.file_work import FileWork, ThreadedWork
+from floeberg.spark.read.arrow_scan import table_files, table_stores
+from floeberg.spark.workers.check import check_workers
+from floeberg.spark.workers.in_workers import collect_from_workers
+from floeberg.spark.workers.scan import TableFiles, TableStores
+from floeberg.spark.workers.stores import WorkerStores
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_FILES_PER_JOB: Final = 8192
+_FILES_PER_TASK: Final = 32
+_RESULT: Final = pa.schema([("number", pa.int64()), ("result", pa.binary())])
+
+
+def spark_work(spark: SparkSession, table: LoadedTable) -> FileWork:
+    """Work by Spark's workers; by threads of this process where only this process reaches the table's store."""
+    stores = table_stores(table)
+    if not isinstance(stores.stores, WorkerStores):
+        return ThreadedWork(table.pointer.store_for)
+    check_workers(spark)
+    return SparkWork(spark, table, stores)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkWork:
+    """A Spark job for every so many files."""
+
+    spark: SparkSession
+    table: LoadedTable
+    stores: TableStores
+
+    def store_for(self, location: str) -> Store:
+        return self.stores.store_for(location)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Work that holds `store_for` travels with the stores, not with the session."""
+        return (_TravellingStores, (self.stores,))
+
+    def each(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        following = iter(items)
+        while batch := tuple(islice(following, _FILES_PER_JOB)):
+            tasks = -(-len(batch) // _FILES_PER_TASK)
+            numbers = self.spark.range(0, len(batch), 1, tasks)
+            found = collect_from_workers(numbers, _Each(work, batch), "number bigint, result binary")
+            for row in sorted(found, key=lambda row: row.number):
+                # Made by our own workers a moment ago, and never stored.
+                yield pickle.loads(row.result)  # noqa: S301
+
+    def each_read(
+        self, work: Callable[[TableReader, T], R], items: Iterable[T], metadata: TableMetadata, schema: Schema
+    ) -> Iterator[R]:
+        table = LoadedTable(self.table.pointer, replace(self.table.state, metadata=metadata))
+        return self.each(_Reading(work, table_files(table, schema)), items)
+
+
+@dataclass(frozen=True, slots=True)
+class _TravellingStores:
+    """The stores of a table in a worker."""
+
+    stores: TableStores
+
+    def store_for(self, location: str) -> Store:
+        return self.stores.store_for(location)
+
+
+class _Reading:
+    """Work with a reader of the table's rows, which is made once in each task. Travels to the workers."""
+
+    def __init__(self, work: Callable[[TableReader, Any], Any], files: TableFiles) -> None:
+        self._work = work
+        self._files = files
+        self._reader: TableReader | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Reading, (self._work, self._files))
+
+    def __call__(self, item: Any) -> Any:
+        if self._reader is None:
+            self._reader = self._files.reader()
+        return self._work(self._reader, item)
+
+
+@dataclass(frozen=True, slots=True)
+class _Each:
+    """Does the work for the items whose numbers come in. Travels to the workers."""
+
+    work: Callable[[Any], Any]
+    items: tuple[Any, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                row = {"number": number, "result": pickle.dumps(self.work(self.items[number]))}
+                yield pa.RecordBatch.from_pylist([row], schema=_RESULT)
