@@ -133,7 +133,6 @@ def test_streams_of_a_rest_catalog_find_their_token_by_the_name_of_a_file(sessio
 REFUSED = [
     ({"no-such": "1"}, InvalidInput, "no-such"),
     ({"streaming-max-files-per-micro-batch": "0"}, InvalidInput, "from 1 on"),
-    ({"streaming-changes": "true"}, UnsupportedFeature, "not there yet"),
     ({"streaming-on-expired": "x"}, InvalidInput, "fail or oldest"),
     ({"stream-from-timestamp": "1", "stream-from-snapshot-id": "1"}, InvalidInput, "keep one"),
 ]

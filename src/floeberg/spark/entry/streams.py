@@ -70,7 +70,9 @@ def _read_table(self: Any, tableName: str) -> Any:
 def _read_changes(self: Any, tableName: str) -> Any:
     session = _session(self)
     if session is not None and _table(session, tableName) is not None:
-        raise UnsupportedFeature(f"spark.readStream.changes of {tableName}: streams of changes are not there yet")
+        raise UnsupportedFeature(
+            f"spark.readStream.changes is not there; read spark.readStream.table('{tableName}.changes') instead"
+        )
     return original(self, "changes")(tableName)
 
 
