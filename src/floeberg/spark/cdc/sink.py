@@ -55,7 +55,7 @@ class CdcSink:
                 result = apply_routed(batch, self.target, self.options, once)
             else:
                 result = apply_events(batch, self.target, self.options, once)
-        for name in names:
+        for name in self.tables:
             identifier = session.table_identifier(parse_parts(name))
             maintain_after(session, spark, identifier, epoch_id=epoch_id, every=self.maintain_every)
         return result
