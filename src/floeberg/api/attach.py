@@ -98,17 +98,17 @@ def spark_engine(spark: SparkSession, table: LoadedTable) -> RewriteEngine:
     return engine
 
 
+def spark_work(spark: SparkSession, table: LoadedTable) -> FileWork:
+    """Work on many files of a table by Spark's workers."""
+    work: FileWork = spark_module("floeberg.spark.procedures.file_work").spark_work(spark, table)
+    return work
+
+
 def describe_on_spark(spark: SparkSession, table: LoadedTable, parallelism: int | None) -> DescribeFiles:
     """What describes files to import in Spark's workers, for `Table.maintenance`."""
     module = spark_module("floeberg.spark.procedures.describe_on_workers")
     describe: DescribeFiles = module.OnWorkers(spark, table, parallelism)
     return describe
-
-
-def spark_work(spark: SparkSession, table: LoadedTable) -> FileWork:
-    """Work on many files of a table by Spark's workers."""
-    work: FileWork = spark_module("floeberg.spark.procedures.file_work").spark_work(spark, table)
-    return work
 
 
 def _check_pyspark() -> None:
