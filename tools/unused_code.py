@@ -29,13 +29,13 @@ ALLOWED = {
     },
 
     "for the procedures that import and rewrite files": {
-        "DeleteFiles", "describe_file", "write_manifest_frame", "stored_partition_type", "FileAlreadyExists",
+        "DeleteFiles", "write_manifest_frame", "stored_partition_type",
     },
-    "for statistics and aggregates from metadata": {"aggregate_frame", "read_blob", "total_files"},
+    "for statistics": {"read_blob", "total_files"},
     "used by floeberg.testing": {"FixedStores"},
     "members of enumerations, read from properties": {"NULLS_LAST", "SNAPSHOT", "FILES_ASC", "IGNORE"},
     "fields of records, kept as they were read": {
-        "custom_location", "any_name", "atomic_rename", "list_consistent", "partition_spec", "log_entries", "view_versions", "has_partition_clause",
+        "any_name", "atomic_rename", "list_consistent", "partition_spec", "log_entries", "view_versions", "has_partition_clause",
     },
 }  # fmt: skip
 FOUND = re.compile(r"(?P<place>[^:]+:\d+): unused \w+ '(?P<name>[^']+)'")

@@ -26,7 +26,7 @@ from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound, Vie
 from floeberg.spec.json.limits import DEFAULT_LIMITS, LENIENT_LIMITS
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import StoreRegistry
-from floeberg.storage.secret import Secret
+from floeberg.storage.secret import Secret, found_secret
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -318,7 +318,7 @@ def open_table(
     real = effects or system_effects()
     loaded = open_static(
         parse_from_user(location).text,
-        stores=StoreRegistry(real, dict(properties or {})),
+        stores=StoreRegistry(real, {key: found_secret(value) for key, value in (properties or {}).items()}),
         effects=real,
         relocate=relocate,
         limits=LENIENT_LIMITS if lenient else DEFAULT_LIMITS,

@@ -16,6 +16,7 @@ from floeberg.api.caches import Caches
 from floeberg.api.moments import to_milliseconds
 from floeberg.arrow.formats.open_file import ReadOptions
 from floeberg.arrow.formats.read_parquet import DEFAULT_BATCH_ROWS
+from floeberg.arrow.scan.aggregates import ScanAggregates
 from floeberg.arrow.scan.execute import TableReader, read_tasks, table_reader
 from floeberg.arrow.scan.read_ahead import DEFAULT_THREADS
 from floeberg.commit.pointer import TablePointer
@@ -191,17 +192,22 @@ class Scan(RowStream):
             )
         return plan
 
+    @property
+    def _server_plans(self) -> bool:
+        pointer = self._source.pointer
+        return isinstance(pointer, PlansScans) and pointer.wants_server_planning
+
     @cached_property
     def _tasks(self) -> Sequence[FileScanTask]:
         """The tasks to read: the catalog's where it plans scans, which tells no sequence numbers."""
         pointer = self._source.pointer
         asks_ages = any(field.name == LAST_UPDATED_SEQUENCE_NUMBER.name for field in self.schema.fields)
-        if not isinstance(pointer, PlansScans) or not pointer.wants_server_planning or asks_ages:
+        if not isinstance(pointer, PlansScans) or not self._server_plans or asks_ages:
             return self._plan
         bound = bind(self._where, self._chosen.schema, case_sensitive=self._case_sensitive)
         return pointer.planned_tasks(self._source.metadata, self._chosen, bound, case_sensitive=self._case_sensitive)
 
-    def _planned(self) -> ScanPlan:
+    def _planned(self, *, keep_metrics_of: frozenset[int] = frozenset()) -> ScanPlan:
         return plan_files(
             self._source.metadata,
             self._chosen,
@@ -209,8 +215,28 @@ class Scan(RowStream):
             where=self._where,
             case_sensitive=self._case_sensitive,
             cache=self._source.caches.frames,
+            keep_metrics_of=keep_metrics_of,
             ignore_scheme=self._options.ignore_scheme,
         )
+
+    def aggregate(self, *aggregates: str, by: Sequence[str] = ()) -> pa.Table:
+        """`count(*)`, `count(x)`, `min(x)` and `max(x)` of the rows, for each distinct value of `by`: from metadata where they
+        prove all of them, else by reading the columns. NaN is the greatest value. Raises InvalidInput."""
+        wanted = ScanAggregates.of(aggregates, by, self._chosen.schema, case_sensitive=self._case_sensitive)
+        if self._limit is None and not self._server_plans:
+            found = wanted.from_metadata(self._planned(keep_metrics_of=wanted.asked.field_ids))
+            if found is not None:
+                return found
+        names = [self._chosen.schema.names[field_id] for field_id in sorted(wanted.asked.field_ids)]
+        projection = projected_schema(self._source.metadata, self._chosen.schema, select=names)
+        rows = read_tasks(
+            self._tasks,
+            self._source.reader(self._chosen.schema, self._options),
+            projection,
+            limit=self._limit,
+            threads=self._options.threads,
+        )
+        return wanted.of_rows(rows)
 
     def plan(self) -> ScanPlan:
         """The files to read, each with its deletes and what is left of the filter: a sequence of tasks."""

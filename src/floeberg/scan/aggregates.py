@@ -1,32 +1,30 @@
 """COUNT, MIN and MAX from metadata alone, where they are exact; otherwise no result.
 
-A count of rows is exact if every row of every planned file matches the filter and its deletes are deletion vectors, which
-have a cardinality. Counts and bounds of a column are exact only in files without deletes, and bounds only of types that
-writers never truncate or round: not strings and binary, which are truncated, and not the timestamps of ORC files, whose
-statistics are in milliseconds. NaN is greater than any other value, and is not in the bounds.
+A count of rows is exact if the only deletes are deletion vectors, which have a cardinality. Counts and bounds of a column are
+exact only in files without deletes, and bounds only of types that writers never truncate or round: not strings and binary,
+which are truncated, and not the timestamps of ORC files, whose statistics are in milliseconds. NaN is greater than any other
+value, and is not in the bounds; a bound of zero does not tell the sign. Of an identity partition column all is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+import polars as pl
+
 from floeberg.errors import InvalidInput
-from floeberg.expr.bind import bind, bind_reference
 from floeberg.expr.bounds import can_be_nan
-from floeberg.expr.nodes import TRUE, AlwaysTrue, BoundReference, Expression
+from floeberg.expr.nodes import AlwaysTrue, BoundReference
 from floeberg.files.manifest import partition_tuples
 from floeberg.files.metric_columns import metric_name
 from floeberg.scan.bound_columns import from_comparable
-from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.known_columns import KnownColumns, known_columns
-from floeberg.scan.manifest_frames import DEFAULT_THREADS, FilesOfSpec, ManifestReader, StoreFor
-from floeberg.scan.plan import Planner
+from floeberg.scan.manifest_frames import FilesOfSpec
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.scan.snapshot_choice import SnapshotChoice
-from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.partitions.transforms import IdentityTransform
 from floeberg.spec.snapshots.manifest_entry import FileFormat
 from floeberg.spec.types import (
     BooleanType,
@@ -36,6 +34,7 @@ from floeberg.spec.types import (
     FloatType,
     IntegerType,
     LongType,
+    StructType,
     TimestampNsType,
     TimestampType,
     TimestamptzNsType,
@@ -43,6 +42,8 @@ from floeberg.spec.types import (
     TimeType,
 )
 
+MAX_GROUPS: Final = 100_000
+"""More groups than this are not held in memory."""
 _TIMESTAMPS: Final = (TimestampType, TimestamptzType, TimestampNsType, TimestamptzNsType)
 _EXACT: Final = (
     BooleanType, IntegerType, LongType, FloatType, DoubleType, DecimalType, DateType, TimeType, *_TIMESTAMPS,
@@ -68,56 +69,89 @@ class Aggregate:
         if self.column is None and self.function is not AggregateFunction.COUNT:
             raise InvalidInput(f"{self.function} needs a column")
 
-
-@dataclass(frozen=True, slots=True)
-class Aggregated:
-    """The exact results, physical values, in the order they were asked for; None for MIN and MAX of no value."""
-
-    values: tuple[object, ...]
+    def __str__(self) -> str:
+        return f"{self.function}({'*' if self.column is None else self.column})"
 
 
-def aggregate_from_metadata(
-    metadata: TableMetadata,
-    chosen: SnapshotChoice,
-    aggregates: Sequence[Aggregate],
-    *,
-    store_for: StoreFor,
-    where: Expression = TRUE,
-    case_sensitive: bool = True,
-    cache: FrameCache | None = None,
-    threads: int = DEFAULT_THREADS,
-) -> Aggregated | None:
-    """The aggregates over the rows for which `where` is true; None unless metadata prove all of them exactly."""
-    references = {
-        aggregate.column: bind_reference(aggregate.column, chosen.schema, case_sensitive=case_sensitive)
-        for aggregate in aggregates
-        if aggregate.column is not None
-    }
-    bound = bind(where, chosen.schema, case_sensitive=case_sensitive)
-    reader = ManifestReader(metadata, chosen.schema, store_for, cache=cache, threads=threads)
-    planner = Planner(metadata, chosen.schema, bound, reader=reader)
-    manifests = () if chosen.snapshot is None else reader.manifests(chosen.snapshot)
-    ids = frozenset(reference.field_id for reference in references.values())
-    plan = planner.plan(manifests, keep_metrics_of=ids)
-    if not _is_whole(plan):
-        return None
-    values: list[object] = []
-    for aggregate in aggregates:
-        reference = None if aggregate.column is None else references[aggregate.column]
-        found = _row_count(plan) if reference is None else _of_column(plan, aggregate.function, reference)
-        if found is None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The columns to group by, and those whose values are counted or whose least or greatest value is asked for."""
+
+    keys: tuple[BoundReference, ...] = ()
+    counts: tuple[BoundReference, ...] = ()
+    least: tuple[BoundReference, ...] = ()
+    greatest: tuple[BoundReference, ...] = ()
+
+    @property
+    def columns(self) -> tuple[BoundReference, ...]:
+        return (*self.keys, *self.counts, *self.least, *self.greatest)
+
+    @property
+    def has_extremes(self) -> bool:
+        return bool(self.least or self.greatest)
+
+    @property
+    def field_ids(self) -> frozenset[int]:
+        """The columns whose metrics the plan must keep."""
+        return frozenset(reference.field_id for reference in self.columns)
+
+
+@dataclass(slots=True)
+class Group:
+    """What metadata say of the rows of a group, physical values by field id; None for the extremes of no value."""
+
+    rows: int = 0
+    counts: dict[int, int] = field(default_factory=dict)
+    least: dict[int, Any] = field(default_factory=dict)
+    greatest: dict[int, Any] = field(default_factory=dict)
+
+    def add(self, other: Group) -> None:
+        self.rows += other.rows
+        for field_id, count in other.counts.items():
+            self.counts[field_id] = self.counts.get(field_id, 0) + count
+        for field_id, value in other.least.items():
+            self.least[field_id] = least(self.least.get(field_id), value)
+        for field_id, value in other.greatest.items():
+            self.greatest[field_id] = greatest(self.greatest.get(field_id), value)
+
+
+def least(one: Any, other: Any) -> Any:
+    """The lesser of two values, of which None is none and NaN the greatest."""
+    return other if one is None else one if other is None else min(one, other, key=_order)
+
+
+def greatest(one: Any, other: Any) -> Any:
+    """As `least`, the greater."""
+    return other if one is None else one if other is None else max(one, other, key=_order)
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    return value != value, value
+
+
+def groups_of_plan(plan: ScanPlan, asked: Asked) -> dict[tuple[Any, ...], Group] | None:
+    """The groups of all rows of the planned files by their keys, those without rows left out; None unless metadata prove
+    everything exactly. The plan keeps the metrics of the asked columns; its filter means nothing here."""
+    found: dict[tuple[Any, ...], Group] = {}
+    for part in plan.parts:
+        details = _details(plan, part, asked)
+        if details is None:
             return None
-        values.append(found.value)
-    return Aggregated(tuple(values))
+        for key, group in details:
+            found.setdefault(key, Group()).add(group)
+        if len(found) > MAX_GROUPS:
+            return None
+    return found if all(_has_signs(group, asked) for group in found.values()) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Exact:
-    value: Any
+def row_count(plan: ScanPlan) -> int | None:
+    """The rows of the planned files, whatever the plan's filter; None where metadata do not tell."""
+    groups = groups_of_plan(plan, Asked())
+    return None if groups is None else sum(group.rows for group in groups.values())
 
 
-def _is_whole(plan: ScanPlan) -> bool:
-    """Whether the filter keeps every row of every planned file."""
+def keeps_every_row(plan: ScanPlan) -> bool:
+    """Whether the plan's filter is true for every row of every planned file, as their partitions tell."""
     if isinstance(plan.filter, AlwaysTrue):
         return True
     for part in plan.parts:
@@ -128,79 +162,152 @@ def _is_whole(plan: ScanPlan) -> bool:
     return True
 
 
-def _row_count(plan: ScanPlan) -> _Exact | None:
-    deletes = plan.delete_files if plan.has_deletes else []
-    if any(not delete.file.is_deletion_vector for delete in deletes):
+def _has_signs(group: Group, asked: Asked) -> bool:
+    """Writers give -0.0 and 0.0 for each other."""
+    extremes = [(group.least, reference) for reference in asked.least]
+    extremes += [(group.greatest, reference) for reference in asked.greatest]
+    return not any(can_be_nan(reference.type) and values[reference.field_id] == 0 for values, reference in extremes)
+
+
+def _details(plan: ScanPlan, part: FilesOfSpec, asked: Asked) -> list[tuple[tuple[Any, ...], Group]] | None:
+    """The groups of a spec's files, one for each distinct tuple of the partition values that are needed."""
+    rows = plan.live_rows(part)
+    if rows is None or (rows < 0).any():
         return None
-    return _Exact(plan.record_count - sum(delete.file.record_count for delete in deletes))
-
-
-def _of_column(plan: ScanPlan, function: AggregateFunction, reference: BoundReference) -> _Exact | None:
-    if plan.has_deletes or reference.is_nested:
+    fields = {reference.field_id: _partition_field(part, reference) for reference in asked.columns}
+    if any(fields[key.field_id] is None for key in asked.keys):
         return None
-    if function is AggregateFunction.COUNT:
-        return _value_count(plan, reference)
-    if not isinstance(reference.type, _EXACT):
+    frame = part.frame.with_columns(rows.alias("rows")).filter(pl.col("rows") > 0)
+    measured = [reference for reference in asked.columns if fields[reference.field_id] is None]
+    if measured and frame.get_column("deletes").list.len().gt(0).any():
         return None
-    extremes: list[Any] = []
-    for part in plan.parts:
-        if not part.frame.height:
-            continue
-        found = _extreme(part, function, reference)
-        if found is None:
-            return None
-        if found.value is not None:
-            extremes.append(found.value)
-    return _Exact(_of_all(extremes, function))
-
-
-def _value_count(plan: ScanPlan, reference: BoundReference) -> _Exact | None:
-    total = 0
-    for part in plan.parts:
-        nulls = part.frame.get_column(metric_name("null_value_counts", reference.field_id))
-        values = part.frame.get_column(metric_name("value_counts", reference.field_id))
-        rows = part.frame.get_column("record_count")
-        exact = (values == rows) & (nulls >= 0) & (nulls <= values)
-        if not exact.fill_null(False).all():
-            return None
-        total += int((rows - nulls).sum())
-    return _Exact(total)
-
-
-def _extreme(part: FilesOfSpec, function: AggregateFunction, reference: BoundReference) -> _Exact | None:
-    """The least or greatest of the values of some files, NaN for one that is greater than any bound."""
-    known = known_columns(reference, part.frame)
-    bounds = known.lower if function is AggregateFunction.MIN else known.upper
-    if bounds is None or not _are_exact(part, known, reference):
+    columns = _metric_columns(frame, asked, {reference.field_id for reference in measured})
+    if columns is None:
         return None
+    held = {field_id: place for field_id, place in fields.items() if place is not None}
+    partitions = [
+        frame.get_column("partition").struct.field(place).alias(f"partition.{field_id}")
+        for field_id, place in held.items()
+    ]
+    sums = [pl.col("rows").sum(), *(_combined(column.name) for column in columns)]
+    table = pl.DataFrame([frame.get_column("rows"), *partitions, *columns])
+    grouped = table.group_by([column.name for column in partitions]).agg(sums) if partitions else table.select(sums)
+    types = {member.field_id: member for member in part.partition_type.members}
+    held_type = StructType(tuple(types[int(place)] for place in held.values()))
+    values = _partition_values(grouped, list(held.items()), held_type)
+    return [
+        _group(dict(zip(held, value, strict=True)), row, asked)
+        for value, row in zip(values, grouped.iter_rows(named=True), strict=True)
+        if row["rows"]
+    ]
+
+
+def _partition_field(part: FilesOfSpec, reference: BoundReference) -> str | None:
+    """The field of the partition struct that has the values of a column; None where there is none. Float partitions of zero
+    are left aside."""
+    if can_be_nan(reference.type) or reference.is_nested:
+        return None
+    for partition_field in part.spec.fields:
+        if isinstance(partition_field.transform, IdentityTransform) and partition_field.source_id == reference.field_id:
+            return str(partition_field.field_id)
+    return None
+
+
+def _partition_values(
+    grouped: pl.DataFrame, held: Sequence[tuple[int, str]], held_type: StructType
+) -> list[tuple[object, ...]]:
+    if not held:
+        return [()] * grouped.height
+    columns = [grouped.get_column(f"partition.{field_id}").alias(place) for field_id, place in held]
+    return partition_tuples(pl.DataFrame(columns).to_struct(), held_type)
+
+
+def _metric_columns(frame: pl.DataFrame, asked: Asked, measured: set[int]) -> list[pl.Series] | None:
+    """The counts and bounds of columns that are no partition's, a value for each file; None where some are not exact."""
+    columns: list[pl.Series] = []
+    for reference in asked.counts:
+        if reference.field_id in measured:
+            found = _value_counts(frame, reference)
+            if found is None:
+                return None
+            columns.append(found.alias(f"counts.{reference.field_id}"))
+    for name, references in (("least", asked.least), ("greatest", asked.greatest)):
+        for reference in references:
+            if reference.field_id in measured:
+                bounds = _bounds(frame, reference, name)
+                if bounds is None:
+                    return None
+                columns += bounds
+    return columns
+
+
+def _value_counts(frame: pl.DataFrame, reference: BoundReference) -> pl.Series | None:
+    if reference.is_nested:
+        return None
+    nulls = frame.get_column(metric_name("null_value_counts", reference.field_id))
+    values = frame.get_column(metric_name("value_counts", reference.field_id))
+    rows = frame.get_column("record_count")
+    exact = (values == rows) & (nulls >= 0) & (nulls <= values)
+    return rows - nulls if exact.fill_null(False).all() else None
+
+
+def _bounds(frame: pl.DataFrame, reference: BoundReference, name: str) -> list[pl.Series] | None:
+    """The lower or upper bound of each file, and whether it has NaN; None where one is not exact."""
+    if reference.is_nested or not isinstance(reference.type, _EXACT):
+        return None
+    known = known_columns(reference, frame)
+    bounds = known.lower if name == "least" else known.upper
+    if bounds is None or not _are_exact(frame, known, reference):
+        return None
+    found = [bounds.alias(f"{name}.{reference.field_id}")]
     if can_be_nan(reference.type):
-        nans = part.frame.get_column(metric_name("nan_value_counts", reference.field_id))
+        nans = frame.get_column(metric_name("nan_value_counts", reference.field_id))
         if nans.null_count() or (nans < 0).any():
             return None
-        if function is AggregateFunction.MAX and (nans > 0).any():
-            return _Exact(float("nan"))
-        if bool(known.only_nans.any()):  # the least is a NaN, if the other files have nothing but nulls
-            return None
-    best = bounds.min() if function is AggregateFunction.MIN else bounds.max()
-    if can_be_nan(reference.type) and best == 0:
-        return None  # writers give -0.0 and 0.0 for each other
-    return _Exact(None if best is None else from_comparable(reference.type, best))
+        found.append((nans > 0).alias(f"{name}_nan.{reference.field_id}"))
+    return found
 
 
-def _are_exact(part: FilesOfSpec, known: KnownColumns, reference: BoundReference) -> bool:
+def _are_exact(frame: pl.DataFrame, known: KnownColumns, reference: BoundReference) -> bool:
     """Whether every file either has both bounds or nothing but nulls (or NaN)."""
     if known.lower is None or known.upper is None:
         return False
-    formats = part.frame.get_column("file_format")
+    formats = frame.get_column("file_format")
     if isinstance(reference.type, _TIMESTAMPS) and (formats == FileFormat.ORC).any():
         return False
     has_bounds = known.lower.is_not_null() & known.upper.is_not_null()
     return bool((has_bounds | known.only_nulls | known.no_value).all())
 
 
-def _of_all(values: list[Any], function: AggregateFunction) -> Any:
-    if any(value != value for value in values):
+_COMBINED: Final[Mapping[str, str]] = {
+    "counts": "sum", "least": "min", "greatest": "max", "least_nan": "any", "greatest_nan": "any",
+}  # fmt: skip
+
+
+def _combined(name: str) -> pl.Expr:
+    """The value of a group's files in a column."""
+    expression: pl.Expr = getattr(pl.col(name), _COMBINED[name.partition(".")[0]])()
+    return expression
+
+
+def _group(partition: Mapping[int, Any], row: Mapping[str, Any], asked: Asked) -> tuple[tuple[Any, ...], Group]:
+    group = Group(rows=row["rows"])
+    for reference in asked.counts:
+        field_id = reference.field_id
+        in_partition = 0 if partition.get(field_id) is None else group.rows
+        group.counts[field_id] = in_partition if field_id in partition else row[f"counts.{field_id}"]
+    for name, references, into in (
+        ("least", asked.least, group.least),
+        ("greatest", asked.greatest, group.greatest),
+    ):
+        for reference in references:
+            field_id = reference.field_id
+            into[field_id] = partition[field_id] if field_id in partition else _extreme(name, row, reference)
+    return tuple(partition[key.field_id] for key in asked.keys), group
+
+
+def _extreme(name: str, row: Mapping[str, Any], reference: BoundReference) -> Any:
+    bound = row[f"{name}.{reference.field_id}"]
+    if row.get(f"{name}_nan.{reference.field_id}") and (bound is None or name == "greatest"):
         return float("nan")
-    if not values:
-        return None
-    return min(values) if function is AggregateFunction.MIN else max(values)
+    return None if bound is None else from_comparable(reference.type, bound)

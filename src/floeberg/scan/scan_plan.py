@@ -92,6 +92,22 @@ class ScanPlan(Sequence[FileScanTask]):
         """The rows of the planned files, deleted ones included."""
         return sum(int(part.frame.get_column("record_count").sum()) for part in self.parts)
 
+    def live_rows(self, part: FilesOfSpec) -> pl.Series | None:
+        """The rows of each file of a part without those that its deletion vector deletes; None where other deletes apply,
+        which do not tell how many rows they delete."""
+        rows = part.frame.get_column("record_count")
+        deletes = part.frame.get_column("deletes")
+        if not deletes.list.len().gt(0).any():
+            return rows
+        found: list[int] = rows.to_list()
+        for place, numbers in enumerate(number_tuples(deletes)):
+            for number in numbers or ():
+                delete = self._deletes.get(number).file
+                if not delete.is_deletion_vector:
+                    return None
+                found[place] -= delete.record_count
+        return pl.Series(rows.name, found, dtype=rows.dtype)
+
     @property
     def size_in_bytes(self) -> int:
         return sum(int(part.frame.get_column("file_size_in_bytes").sum()) for part in self.parts)

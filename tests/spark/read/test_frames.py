@@ -11,8 +11,6 @@ from floeberg.api.catalog import Catalog
 from floeberg.api.table import Table
 from floeberg.arrow.columns.types import arrow_schema
 from floeberg.errors import InvalidInput
-from floeberg.scan.aggregates import Aggregate, AggregateFunction
-from floeberg.spark.read.aggregates import aggregate_frame
 from floeberg.spark.read.changelog import changelog_frame
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.frame_explanation import explain
@@ -82,18 +80,6 @@ def test_changelogs_tell_what_came_and_went(spark: Any, table: Table) -> None:
     found = changes.toArrow().to_pylist()
     assert sorted(row["id"] for row in found if row["_change_type"] == "INSERT") == list(range(10, 30))
     assert [(row["id"], row["_change_ordinal"]) for row in found if row["_change_type"] == "DELETE"] == [(3, 2)]
-
-
-def test_counts_and_extremes_come_from_metadata_where_they_are_exact(spark: Any, table: Table) -> None:
-    wanted = {
-        "n": Aggregate(AggregateFunction.COUNT),
-        "least": Aggregate(AggregateFunction.MIN, "id"),
-        "most": Aggregate(AggregateFunction.MAX, "id"),
-    }
-    found = aggregate_frame(spark, loaded(table), wanted)
-    assert found is not None
-    assert [tuple(row) for row in found.collect()] == [(30, 0, 29)]
-    assert aggregate_frame(spark, loaded(table), {"m": Aggregate(AggregateFunction.MIN, "name")}) is None
 
 
 def test_an_empty_table_and_one_in_memory_are_frames_too(spark: Any, lake: Catalog) -> None:

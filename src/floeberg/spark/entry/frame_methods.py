@@ -9,8 +9,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from floeberg.errors import InvalidInput
+from floeberg.expr.nodes import AlwaysTrue
+from floeberg.scan.aggregates import row_count
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import session_of
+from floeberg.spark.query.metadata_answers import AGGREGATE_PUSH_DOWN
 from floeberg.spark.read.frame_registry import (
     TableFrame,
     is_connect,
@@ -118,6 +121,16 @@ def _filter(self: Any, condition: Any) -> Any:
     return _stepped(result, found, "filter", (condition,), {})
 
 
+def _count(self: Any) -> int:
+    """The rows of a table's own DataFrame, from metadata where they are exact and Spark does not keep it in its cache."""
+    found = None if is_connect(self) or self.is_cached else _table(self)
+    session = None if found is None else session_of(self.sparkSession)
+    if found is None or found.steps or session is None or session.setting(AGGREGATE_PUSH_DOWN, "true") != "true":
+        return int(original(self, "count")())
+    rows = row_count(found.scan.plan) if isinstance(found.scan.where, AlwaysTrue) and scan_of(self) else None
+    return int(original(self, "count")()) if rows is None else rows
+
+
 def _keeps_columns(method: str) -> Method:
     """A method whose result has the same columns."""
 
@@ -194,6 +207,7 @@ METHODS: Final[dict[str, Method]] = {
     "withColumn": _with_column,
     "withColumns": _with_columns,
     "filter": _filter,
+    "count": _count,
     **{name: _keeps_columns(name) for name in ("limit", "offset", "sort", "orderBy", "alias")},
     "__getitem__": _item,
     "__getattr__": _attribute,

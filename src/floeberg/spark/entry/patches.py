@@ -196,10 +196,11 @@ def _select_expr(self: Any, *expr: Any) -> Any:
 
 def _action(name: str) -> Method:
     """A method that runs the query: what Spark says then quotes the statement that the user wrote, or none."""
+    ours = frame_methods.METHODS.get(name)
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
-            return original(self, name)(*args, **kwargs)
+            return original(self, name)(*args, **kwargs) if ours is None else ours(self, *args, **kwargs)
         except PySparkException as error:
             if (statement := statement_of(self)) is not None:
                 quote_statement(error, statement)

@@ -80,5 +80,11 @@ def keep(kept: KeptFrames, key: Hashable, frame: Any, scan: FrameScan) -> bool:
         return False
     names = [field.name for field in scan.projection.fields]
     columns = frame._jseq(names) if hasattr(frame, "_jseq") else names
-    kept.put(key, KeptFrame(frame, scan, columns, scan.routes.files))
+    kept.put(key, KeptFrame(apart_from_cached(frame), scan, columns, scan.routes.files))
     return True
+
+
+def apart_from_cached(frame: Any) -> Any:
+    """The rows of a DataFrame under another plan. SQL makes a view for each reference and drops it afterwards, and that
+    removes every cached DataFrame of the same plan from Spark's cache; one with the plan beneath it is found there."""
+    return original(frame, "filter")("true")
