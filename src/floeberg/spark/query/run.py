@@ -15,7 +15,7 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original, spark_sql
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns
+from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns, settings_read_once
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
@@ -77,6 +77,11 @@ class _Source:
 def run_query(execution: Execution, references: References, given: Sequence[Condition] = ()) -> DataFrame:
     """The result of a query, or of a statement that holds queries, over our tables. `given` are conditions that the needed
     rows of the result fulfil."""
+    with settings_read_once(execution.spark):
+        return _run_query(execution, references, given)
+
+
+def _run_query(execution: Execution, references: References, given: Sequence[Condition]) -> DataFrame:
     chosen = [_chosen(execution, table) for table in references.tables]
     conditions = _statement_keys(execution, references, chosen, given).bound()
     sources = [
