@@ -1,7 +1,8 @@
-"""snapshot and migrate: tables of Spark's own catalog as tables of ours, over the same files."""
+"""snapshot, migrate and rewrite_table_path: tables over the files of others, and copies under another path."""
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from floeberg.api.attach import attach, detach
+from floeberg.api.catalog import open_table
 from floeberg.errors import InvalidInput, NamespaceNotFound, TableAlreadyExists, UnsupportedFeature
 
 
@@ -124,3 +126,31 @@ def test_migrate_takes_the_place_of_a_table_where_the_session_catalog_is_ours(sp
             spark.sql(f"DROP TABLE IF EXISTS {table}")
         for name in settings:
             spark.conf.unset(name)
+
+
+def test_a_copy_under_another_path_is_prepared_and_registered(session: Any, tmp_path: Path) -> None:
+    session.sql(
+        "CREATE TABLE lake.db.moving (id BIGINT) USING iceberg TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
+    )
+    session.sql("INSERT INTO lake.db.moving SELECT id FROM range(0, 10, 1, 1)")
+    session.sql("DELETE FROM lake.db.moving WHERE id = 3")
+    where = session.lake.load_table("db.moving").location
+    answer = session.sql(
+        f"CALL lake.system.rewrite_table_path(table => 'db.moving', source_prefix => '{where}', "
+        f"target_prefix => '{tmp_path}/copy')"
+    )
+    assert answer.columns == [
+        "latest_version", "file_list_location", "rewritten_manifest_file_paths_count", "rewritten_delete_file_paths_count",
+    ]  # fmt: skip
+    (done,) = answer.collect()
+    assert tuple(done)[2:] == (2, 1)
+    for line in Path(done.file_list_location.removeprefix("file://")).read_text().splitlines():
+        source, target = line.split(",")
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source.removeprefix("file://"), target)
+    moved = open_table(f"{tmp_path}/copy/metadata/{done.latest_version}")
+    assert sorted(row.id for row in moved.to_spark(session).collect()) == [0, 1, 2, *range(4, 10)]
+    with pytest.raises(InvalidInput, match="has no version"):
+        session.sql(
+            f"CALL lake.system.rewrite_table_path('db.moving', '{where}', '{tmp_path}/copy', start_version => 'nope')"
+        )
