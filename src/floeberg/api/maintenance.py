@@ -24,6 +24,7 @@ from floeberg.maintenance.imports.folders import list_folder
 from floeberg.maintenance.maintain import Maintained, maintain_table
 from floeberg.maintenance.manifests import RewrittenManifests, rewrite_manifests
 from floeberg.maintenance.orphans import OrphanRequest, Orphans, remove_orphan_files
+from floeberg.maintenance.partition_statistics import ComputedPartitionStatistics, compute_partition_stats
 from floeberg.maintenance.path_match import prefix_mismatch
 from floeberg.maintenance.repair import Repaired, RepairRequest, repair_actions, repair_table
 from floeberg.maintenance.rewrite.arrow_engine import ArrowEngine
@@ -37,6 +38,7 @@ from floeberg.maintenance.rewrite.delete_files import (
 )
 from floeberg.maintenance.rewrite.engine import RewriteEngine
 from floeberg.maintenance.table_path.rewrite import PathRequest, RewrittenPaths, rewrite_table_path
+from floeberg.maintenance.table_statistics import ComputedStatistics, compute_table_stats
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 if TYPE_CHECKING:
@@ -316,18 +318,54 @@ class Maintenance:
         )
         return rewrite_table_path(self._table._pointer, self._table._state, request)
 
+    def compute_table_stats(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        snapshot_id: int | None = None,
+        spark: SparkSession | None = None,
+    ) -> ComputedStatistics:
+        """Computes how many distinct values the primitive columns of a snapshot have (all of them, or those named), and
+        registers them with the table: query planners use them. Reads the columns, with `spark` by Spark's workers."""
+        self._table.refresh()
+        done = compute_table_stats(
+            self._writable(), self._table._state, self._work(spark), columns=columns, snapshot_id=snapshot_id
+        )
+        self._table._state = done.state
+        return done
+
+    def compute_partition_stats(self, *, snapshot_id: int | None = None) -> ComputedPartitionStatistics:
+        """Computes what each partition of a snapshot holds and registers it with the table; reads manifests alone. Raises
+        InvalidInput for an unpartitioned table."""
+        self._table.refresh()
+        done = compute_partition_stats(self._writable(), self._table._state, snapshot_id=snapshot_id)
+        self._table._state = done.state
+        return done
+
     def maintain(
-        self, *, dry_run: bool = False, spark: SparkSession | None = None, progress: Progress | None = None
+        self,
+        *,
+        dry_run: bool = False,
+        measure_reads: bool = True,
+        spark: SparkSession | None = None,
+        progress: Progress | None = None,
     ) -> Maintained:
         """Does what the table needs now, by its `maintain.*` properties: compacts, rewrites deletes and manifests, expires
-        snapshots. Each action says why, with figures before and after; a dry run only says what it would do. With nothing
-        to do it reads the metadata and the manifest list."""
+        snapshots. Each action says why, with figures before and after, and how long a read of the first 200,000 rows took
+        before and after unless `measure_reads` is off; a dry run only says what it would do. With nothing to do it reads the
+        metadata and the manifest list."""
         self._table.refresh()
+        return self._maintained(dry_run=dry_run, measure_reads=measure_reads, spark=spark, progress=progress)
+
+    def _maintained(
+        self, *, dry_run: bool, measure_reads: bool, spark: SparkSession | None, progress: Progress | None
+    ) -> Maintained:
+        """Maintenance of the table as it was loaded."""
         pointer, state = self._writable(), self._table._state
         engine: RewriteEngine = ArrowEngine(pointer)
         if spark is not None:
             engine = spark_engine(spark, LoadedTable(pointer, state))
-        done = maintain_table(pointer, state, engine, dry_run=dry_run, progress=progress)
+        done = maintain_table(pointer, state, engine, dry_run=dry_run, measure_reads=measure_reads, progress=progress)
         self._table._state = done.state
         return done
 

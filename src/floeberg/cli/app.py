@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "repair": "Repair what check finds, by explicit choice, in one commit that can be rolled back.",
     "compact": "Rewrite small data files, and those with many deletes, as files of the target size.",
     "rewrite-deletes": "Merge small delete files, make deletion vectors of them, and drop those that delete nothing.",
+    "compute-stats": "Compute how many distinct values columns have, and what partitions hold, and register it.",
     "rewrite-manifests": "Rewrite the manifests of a table, clustered by partition.",
     "expire-snapshots": "Expire old snapshots and delete the files that only they reach.",
     "remove-orphans": "Find files in a table's folder that nothing refers to, and delete them.",

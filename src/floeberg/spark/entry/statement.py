@@ -21,6 +21,7 @@ from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.spark_errors import quote_statement
 from floeberg.spark.procedures.call import call
+from floeberg.spark.procedures.statistics import analyze_table
 from floeberg.spark.query.run import run_query
 from floeberg.sql.statements import call_statement
 from floeberg.sql.statements import dml_statements as dml
@@ -177,6 +178,7 @@ _EXECUTORS: Final[dict[type[sts.Statement], Executor]] = {
     sts.CacheTable: caching.cache_table,
     sts.UncacheTable: caching.uncache_table,
     sts.TruncateTable: truncate_table,
+    sts.AnalyzeTable: analyze_table,
     ses.CreateView: views.create_view,
     ses.AlterViewAs: views.alter_view_as,
     ses.DropView: views.drop_view,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.errors import InvalidInput
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import rows
 from floeberg.spark.procedures.arguments import bind_arguments
-from floeberg.spark.procedures.declared import LATER, PROCEDURES, SESSION_PROCEDURES
+from floeberg.spark.procedures.declared import PROCEDURES, SESSION_PROCEDURES
 from floeberg.sql.statements.call_statement import Call
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import TableIdentifier
@@ -18,18 +18,13 @@ if TYPE_CHECKING:
 
 
 def call(execution: Execution, statement: Call) -> DataFrame:
-    """Runs a procedure. Raises InvalidInput for an unknown procedure or arguments that do not fit, UnsupportedFeature for one
-    that is not supported yet."""
+    """Runs a procedure. Raises InvalidInput for an unknown procedure or arguments that do not fit."""
     found = execution.session.table_identifier(statement.procedure.parts)
     name = found.name.lower()
     if found.namespace != ("system",):
         raise InvalidInput(
             f"{statement.procedure} is no procedure; procedures are in {found.catalog}.system",
             condition="ROUTINE_NOT_FOUND",
-        )
-    if name in LATER:
-        raise UnsupportedFeature(
-            f"procedure {found.catalog}.system.{name} is not there yet; it comes in a later release", procedure=name
         )
     if (own := SESSION_PROCEDURES.get(name)) is not None:
         given = bind_arguments(execution, name, own.parameters, statement.arguments)

@@ -25,6 +25,7 @@ from floeberg.spark.procedures.changelog_view import create_changelog_view
 from floeberg.spark.procedures.checking import check, repair
 from floeberg.spark.procedures.cleaning import expire_snapshots, remove_orphan_files, rewrite_manifests
 from floeberg.spark.procedures.imports import Identify, add_files
+from floeberg.spark.procedures.maintaining import maintain
 from floeberg.spark.procedures.register import register_table
 from floeberg.spark.procedures.rewrites import (
     convert_equality_deletes,
@@ -43,6 +44,7 @@ from floeberg.spark.procedures.snapshots import (
     rollback_to_timestamp,
     set_current_snapshot,
 )
+from floeberg.spark.procedures.statistics import compute_partition_stats, compute_table_stats
 from floeberg.spark.procedures.table_migration import migrate, snapshot
 
 if TYPE_CHECKING:
@@ -174,6 +176,20 @@ PROCEDURES: Final[dict[str, Procedure]] = {
         _REWRITTEN_DELETES,
         convert_equality_deletes,
     ),
+    "compute_table_stats": Procedure(
+        (_TABLE, Parameter("snapshot_id", LONG), Parameter("columns", TEXTS)),
+        "statistics_file STRING",
+        compute_table_stats,
+    ),
+    "compute_partition_stats": Procedure(
+        (_TABLE, Parameter("snapshot_id", LONG)), "partition_statistics_file STRING", compute_partition_stats
+    ),
+    "maintain": Procedure(
+        (_TABLE, Parameter("dry_run", BOOLEAN)),
+        "action STRING, reason STRING, data_files_before BIGINT, data_files_after BIGINT, delete_files_before BIGINT, "
+        "delete_files_after BIGINT, bytes_before BIGINT, bytes_after BIGINT, read_ms_before BIGINT, read_ms_after BIGINT",
+        maintain,
+    ),
     "check": Procedure(
         (
             _TABLE,
@@ -249,7 +265,3 @@ SESSION_PROCEDURES: Final[dict[str, SessionProcedure]] = {
         migrate,
     ),
 }
-LATER: Final = (
-    "compute_table_stats",
-    "compute_partition_stats",
-)
