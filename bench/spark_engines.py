@@ -8,6 +8,7 @@ has the seconds, and the processor seconds of the process and all its children: 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
 import json
 import os
@@ -47,6 +48,8 @@ class Answer:
     seconds: float
     cpu_seconds: float
     rows: list[list[Any]]
+    digest: str = ""
+    """Of all rows, whatever their order; floating-point numbers are rounded, whose sums depend on it."""
 
 
 @dataclass(slots=True)
@@ -112,7 +115,9 @@ class Engine:
         found = self._answer()
         if "error" in found:
             raise RuntimeError(f"{self.name}: {found['error']}")
-        return Answer(seconds=found["seconds"], cpu_seconds=found["cpu_seconds"], rows=found["rows"])
+        return Answer(
+            seconds=found["seconds"], cpu_seconds=found["cpu_seconds"], rows=found["rows"], digest=found["digest"]
+        )
 
     def _answer(self) -> dict[str, Any]:
         assert self._process is not None
@@ -189,7 +194,8 @@ def _serve(engine: str, warehouse: str) -> None:
             continue
         seconds = time.perf_counter() - started
         spent = process_tree_seconds(os.getpid()) - cpu
-        _say({"seconds": seconds, "cpu_seconds": spent, "rows": [[str(value) for value in row] for row in rows[:50]]})
+        shown = [[str(value) for value in row] for row in rows[:50]]
+        _say({"seconds": seconds, "cpu_seconds": spent, "rows": shown, "digest": _digest(rows)})
     session.stop()
 
 
@@ -199,6 +205,11 @@ def _rows(session: Any, question: str | dict[str, Any]) -> list[list[Any]]:
     module, _, function = question["call"].partition(":")
     found: list[list[Any]] = getattr(importlib.import_module(module), function)(session, **question["arguments"])
     return found
+
+
+def _digest(rows: list[list[Any]]) -> str:
+    texts = [repr([f"{value:.9g}" if isinstance(value, float) else str(value) for value in row]) for row in rows]
+    return f"{len(rows)} rows, {hashlib.sha256(chr(10).join(sorted(texts)).encode()).hexdigest()}"
 
 
 def _say(answer: dict[str, Any]) -> None:

@@ -29,6 +29,6 @@ def test_a_snapshot_of_an_earlier_time_than_the_streams_first_is_read(at_once: b
     offset = planner.initial()
     read: list[int] = []
     while (end := planner.advance(offset)) != offset:
-        read += [task.data_file.record_count for task in planner.between(offset, end)]
+        read += [task.data_file.record_count for part in planner.between(offset, end) for task in part]
         offset = end
     assert read == [2, 3, 4], "the files of all snapshots but the first, each with its number of rows"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from threading import Lock
+
 from floeberg.effects.protocols import Store
 from floeberg.errors import FloebergError, StorageError, TableNotFound
 from floeberg.files.metadata_file import codec_of_name, decode_metadata_file, encode_metadata_file, suffix_of
@@ -16,6 +19,36 @@ DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 COMPRESSION = "write.metadata.compression-codec"
 METADATA_PATH = "write.metadata.path"
 DATA_PATH = "write.data.path"
+_MOST_BYTES = 16 << 20
+
+
+class _Decoded:
+    """The metadata that were decoded last, by the bytes of their file: a file of the same name may have other ones. Nothing
+    of it is ever changed, so all who read the same bytes share it."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[bytes, str, Limits], TableMetadata] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, key: tuple[bytes, str, Limits]) -> TableMetadata | None:
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+            return found
+
+    def put(self, key: tuple[bytes, str, Limits], metadata: TableMetadata) -> None:
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = metadata
+                self._bytes += len(key[0])
+            while self._bytes > _MOST_BYTES:
+                (content, _, _), _ = self._known.popitem(last=False)
+                self._bytes -= len(content)
+
+
+_DECODED = _Decoded()
 
 
 def read_metadata(store: Store, location: str, *, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
@@ -25,9 +58,14 @@ def read_metadata(store: Store, location: str, *, limits: Limits = DEFAULT_LIMIT
 
 
 def decode_metadata(content: bytes, location: str, *, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
-    """The table metadata in a file's bytes. Raises as `read_metadata`."""
-    data = decode_metadata_file(content, name=location, limits=limits)
-    return parse_table_metadata(data, limits=limits, location=location)
+    """The table metadata in a file's bytes; those that were decoded before are not decoded again. Raises as
+    `read_metadata`."""
+    found = _DECODED.get((content, location, limits))
+    if found is None:
+        data = decode_metadata_file(content, name=location, limits=limits)
+        found = parse_table_metadata(data, limits=limits, location=location)
+        _DECODED.put((content, location, limits), found)
+    return found
 
 
 def read_view_metadata(store: Store, location: str, *, limits: Limits = DEFAULT_LIMITS) -> ViewMetadata:

@@ -1,7 +1,7 @@
 """Random histories of writes and maintenance on a simulated store, checked against a model after each step.
 
-Every retained snapshot must read as it did when it was made, and every row must keep its id. Maintenance runs beside a
-writer that commits in the middle of it, and may be killed at any call to the store.
+Every retained snapshot must read as it did when it was made, and every row must keep its id. Maintenance runs beside
+writers, and other maintenance, that commit in the middle of it, and may be killed at any call to the store.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Final
 
 from floeberg.api.table import Table
@@ -86,6 +87,7 @@ class MaintenanceHistory:
         self._rows: Rows = {}
         self._row_ids: dict[int, int] = {}
         self._snapshots: dict[int, Rows] = {}
+        self._is_beside = False
         self.counts = Counts()
 
     def run(self, steps: int) -> Counts:
@@ -235,9 +237,21 @@ class MaintenanceHistory:
             self._saw(self._table())
 
     def _others(self) -> list[Callable[[], object]]:
-        """What a writer does in the middle of it."""
+        """What others do in the middle of it: writers, and now and then maintenance in another process."""
+        if self._is_beside:
+            return []
         writes = [self._append, self._delete, self._update, self._delete_by_key]
-        return [self._chance.choice(writes) for _ in range(self._chance.choice([0, 1, 1, 2]))]
+        works = [self._compact, self._deletes, self._convert, self._manifests, self._expire]
+        kinds = [*writes, *writes, *works]
+        return [partial(self._beside, self._chance.choice(kinds)) for _ in range(self._chance.choice([0, 1, 1, 2]))]
+
+    def _beside(self, work: Callable[[], object]) -> None:
+        self._is_beside = True
+        try:
+            work()
+        finally:
+            self._is_beside = False
+        self._check_current()
 
     # the model
 

@@ -20,6 +20,7 @@ from floeberg.spark.entry.subqueries import reads_ours
 from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, session_of
+from floeberg.spark.host.session_settings import forget_settings
 from floeberg.spark.host.spark_errors import quote_statement, raises_spark_errors, statement_of, with_hint
 from floeberg.spark.host.views import marked
 from floeberg.spark.query.run import frame_view
@@ -225,11 +226,13 @@ def _derived(name: str) -> Method:
 
 def _set(self: Any, key: str, value: Any) -> None:
     kept = kept_value(self, key, value)
+    forget_settings()
     original(self, "set")(key, value if kept is None else kept)
 
 
 def _unset(self: Any, key: str) -> None:
     kept = kept_value(self, key, None)
+    forget_settings()
     if kept is None:
         original(self, "unset")(key)
     else:

@@ -14,11 +14,12 @@ _MAX_FILES: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class KeptFrame:
-    """A DataFrame, what is known of it, and how many files it reads. `columns` are its names as its session takes them."""
+    """A DataFrame, what is known of it, and how many files it reads. `columns` are its names, `array` the same in its JVM."""
 
     frame: Any
     known: Any
-    columns: Any
+    columns: list[str]
+    array: Any
     files: int
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from floeberg.spark.host.held_settings import SESSION_MARK
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_settings import setting_of
 
 REGISTERED: Final = "floeberg.source"
 """The setting that marks the source `iceberg` of a session as ours; it outlives detach, as the source does."""
@@ -27,7 +28,7 @@ def ensure_field_ids(spark: Any) -> None:
     """Makes Spark match Parquet columns by field id. Called for every frame, because a session that is not attached can
     change its settings at any time."""
     for key, value in _BY_FIELD_ID.items():
-        if spark.conf.get(key, "false") != value:
+        if setting_of(spark, key, "false") != value:
             spark.conf.set(key, value)
 
 

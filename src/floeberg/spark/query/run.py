@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import AnalysisException
 
@@ -15,7 +15,7 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original, spark_sql
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns
+from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns, settings_read_once
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
@@ -55,6 +55,8 @@ from floeberg.sql.text.names import Names, display_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_CTE_PRECEDENCE: Final = "spark.sql.legacy.ctePrecedencePolicy"
+
 
 @dataclass(frozen=True, slots=True)
 class _Source:
@@ -75,6 +77,11 @@ class _Source:
 def run_query(execution: Execution, references: References, given: Sequence[Condition] = ()) -> DataFrame:
     """The result of a query, or of a statement that holds queries, over our tables. `given` are conditions that the needed
     rows of the result fulfil."""
+    with settings_read_once(execution.spark):
+        return _run_query(execution, references, given)
+
+
+def _run_query(execution: Execution, references: References, given: Sequence[Condition]) -> DataFrame:
     chosen = [_chosen(execution, table) for table in references.tables]
     conditions = _statement_keys(execution, references, chosen, given).bound()
     sources = [
@@ -196,7 +203,9 @@ def _statement_keys(
     def of_view(number: int, column: str) -> KeyReader | None:
         return _keys_of_view(execution, chosen[number].resolved, found[number], column)
 
-    found = table_conditions(references, given, joins=joins)
+    found: Sequence[Sequence[Condition]] = tuple(() for _ in references.tables)
+    if not _has_other_ctes(execution, references):
+        found = table_conditions(references, given, joins=joins)
     return StatementKeys(
         execution.session,
         {id(relation): number for number, relation in enumerate(references.relations)},
@@ -206,6 +215,13 @@ def _statement_keys(
         lambda conditions, schema: condition_expression(execution.session, conditions, schema),
         of_view,
     )
+
+
+def _has_other_ctes(execution: Execution, references: References) -> bool:
+    """Whether a name of a WITH clause may mean another one than it does by default: the outer one of two."""
+    if len(references.walk.ctes) < 2:
+        return False
+    return execution.session.setting(_CTE_PRECEDENCE, "CORRECTED").upper() == "LEGACY"
 
 
 def _prunes_joins(execution: Execution, references: References) -> bool:

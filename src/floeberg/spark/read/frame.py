@@ -22,7 +22,7 @@ from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
 from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.kept_frames import KeptFrames
-from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns
+from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns, setting_of
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
@@ -63,7 +63,7 @@ def table_frame(
     here or by an option. `kept` has frames that may be used again. Raises InvalidInput, SnapshotNotFound, RefNotFound,
     UnsupportedFeature, FormatError.
     """
-    parsed = FrameOptions.of(options or {}, time_zone=str(spark.conf.get("spark.sql.session.timeZone", "UTC")))
+    parsed = FrameOptions.of(options or {}, time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"))
     parsed = replace(parsed, skips_row_groups=skips_row_groups)
     metadata = table.state.metadata
     _refuse_patterns(spark, metadata.current_schema, metadata.location)

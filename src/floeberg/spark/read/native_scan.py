@@ -9,6 +9,7 @@ from typing import Any
 
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.exact_types import cut_name
+from floeberg.spark.host.gateway import select_texts
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.deletes.equality import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.deletes.positions import PLACE, DeletedPositions, deleted_positions
@@ -115,7 +116,7 @@ class NativeScan:
 
     def _projected(self, frame: Any, columns: Mapping[int, NativeColumn]) -> Any:
         """The frame with the columns as users see them. Computed columns come first; the rest is one list of names, which
-        costs the gateway one call."""
+        costs few calls of the gateway."""
         texts: list[str] = []
         made = []
         for field in self.projection.fields:
@@ -135,4 +136,4 @@ class NativeScan:
             texts.append(text)
         if made:
             frame = frame.select("*", *made)
-        return frame.selectExpr(*texts, *([FILE_NAME] if self.names_files else []))
+        return select_texts(self.spark, frame, [*texts, *([FILE_NAME] if self.names_files else [])])

@@ -13,6 +13,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import Expression
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice
+from floeberg.spark.host.gateway import string_array
 from floeberg.spark.host.kept_frames import KeptFrame, KeptFrames
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.originals import original
@@ -65,9 +66,9 @@ def reused(spark: Any, kept: KeptFrames, key: Hashable, pruned_by: tuple[PrunedB
     if found is None:
         return None
     ensure_field_ids(spark)
-    if hasattr(found.frame, "_jdf"):
+    if found.array is not None:
         # As toDF, whose names each cost a call of the gateway.
-        frame = type(found.frame)(found.frame._jdf.toDF(found.columns), spark)
+        frame = type(found.frame)(found.frame._jdf.toDF(found.array), spark)
     else:
         frame = original(found.frame, "toDF")(*found.columns)
     remember(frame, replace(found.known, pruned_by=pruned_by))
@@ -79,8 +80,8 @@ def keep(kept: KeptFrames, key: Hashable, frame: Any, scan: FrameScan) -> bool:
     if scan.routes.by_arrow:
         return False
     names = [field.name for field in scan.projection.fields]
-    columns = frame._jseq(names) if hasattr(frame, "_jseq") else names
-    kept.put(key, KeptFrame(apart_from_cached(frame), scan, columns, scan.routes.files))
+    columns = string_array(frame.sparkSession, names)
+    kept.put(key, KeptFrame(apart_from_cached(frame), scan, names, columns, scan.routes.files))
     return True
 
 

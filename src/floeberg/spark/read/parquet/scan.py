@@ -12,8 +12,10 @@ from pyspark.sql import types as st
 
 from floeberg.errors import DataFileCorrupt
 from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.host.gateway import input_files, load_files
 from floeberg.spark.host.held_settings import held_setting
 from floeberg.spark.host.kept_settings import ensure_field_ids
+from floeberg.spark.host.session_settings import setting_of
 from floeberg.spark.read.parquet.file_facts import FileKeys, with_facts
 from floeberg.spark.read.parquet.paths import given_location, metadata_file_path, spark_path
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
@@ -31,7 +33,7 @@ _FORMAT: Final = "org.apache.spark.sql.execution.datasources.parquet.ParquetFile
 """The reader by its class: what `parquet` means depends on spark.sql.sources.useV1SourceList, which may change before the frame
 is used. The other reader has no `_metadata`."""
 _LISTING_THRESHOLD: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-_DEFAULT_THRESHOLD: Final = 32
+_DEFAULT_THRESHOLD: Final = "32"
 _NEVER_IN_A_JOB: Final = str(2**31 - 1)
 _READ_OPTIONS: Final = {
     "ignoreMissingFiles": "false",
@@ -85,13 +87,9 @@ def parquet_frame(
     generated = facts_used and row_index
     with _listing(spark, len(paths) if local else 0):
         read = st.StructType([*schema.fields, GENERATED_INDEX]) if generated else schema
-        frame = (
-            spark.read.schema(read)
-            .options(**_read_options(schema, skips_row_groups=skips_row_groups))
-            .format(_FORMAT)
-            .load(paths)
-        )
-        listed = frame.inputFiles()
+        options = _read_options(schema, skips_row_groups=skips_row_groups)
+        frame = load_files(spark, _FORMAT, read, options=options, paths=paths)
+        listed = input_files(spark, frame)
     keys = _checked_keys(tasks, listed)
     others = []
     if row_index:
@@ -117,7 +115,7 @@ def _is_floating(data_type: st.DataType) -> bool:
 
 def _listing(spark: Any, files: int) -> AbstractContextManager[None]:
     """Lists local files on the driver rather than in a job: a job for a few files takes far longer than the listing."""
-    if files <= int(spark.conf.get(_LISTING_THRESHOLD, None) or _DEFAULT_THRESHOLD):
+    if files <= int(setting_of(spark, _LISTING_THRESHOLD, _DEFAULT_THRESHOLD)):
         return nullcontext()
     return held_setting(spark, _LISTING_THRESHOLD, _NEVER_IN_A_JOB)
 
