@@ -71,6 +71,9 @@ test-spark41: java $(PEERS)/spark41/ready ## run the marked core on pyspark 4.1
 	FLOEBERG_SPARK=core PYTHONPATH=src $(if $(RAM),TMPDIR=$(RAM)) $(PEERS)/spark41/bin/python -m pytest -W ignore::ResourceWarning -m "connect and not s3" \
 	  --ignore-glob="*/test_s3.py" tests/spark
 
+soak: java $(STAMP) ## ten minutes of a stream, two MERGE writers and maintenance on one table, checked by a model
+	PYTHONPATH=tests $(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python -m spark_runs.soak --minutes $(or $(MINUTES),10)
+
 interop-peers: java $(STAMP) $(PEERS)/core/ready $(PEERS)/sail/ready ## other readers open what we commit, in environments of their own
 	$(PYTEST) -m peers tests/interop
 
@@ -145,6 +148,7 @@ bench-spark: java $(STAMP) $(PEERS)/spark41/ready $(PEERS)/sail/ready ## benchma
 	$(BIN)/python -m bench.spark_scan --sail
 	$(BIN)/python -m bench.spark_write
 	$(BIN)/python -m bench.row_level
+	$(BIN)/python -m bench.compact
 
 sim: $(STAMP) ## play N random histories of concurrent writers, from seed FIRST on
 	$(BIN)/python -m floeberg.testing.simulate --histories $(N) --first $(FIRST)
