@@ -116,11 +116,18 @@ api-update: $(STAMP) ## write the public API as it is now into docs/reference/pu
 docs: $(STAMP) ## build the documentation into site/
 	$(BIN)/python -m mkdocs build --strict --quiet --site-dir site
 
-demo: $(STAMP) ## run the main job: a table's story, start to end
+demo: $(STAMP) ## run the main job: a table's story, start to end, and a pipeline of streams
 	@$(BIN)/python examples/demo.py
+
+# Spark's Kafka connector is to be had for PySpark 4.1.
+demo-cdc: java $(PEERS)/spark41/ready ## PostgreSQL → Debezium → Kafka → Spark → a table, with real servers (needs Maven and PostgreSQL)
+	@PYTHONPATH=src $(PEERS)/spark41/bin/python examples/cdc_from_postgres/run.py
 
 test-kills: $(STAMP) ## 8 processes of 50 commits each through a server that is killed and restarted, on SQLite and PostgreSQL (long)
 	FLOEBERG_KILL_WORKERS=8 FLOEBERG_KILL_COMMITS=50 FLOEBERG_KILLS=10 $(PYTEST) -q tests/server/test_kills.py
+
+test-stream-kills: java $(STAMP) ## the example pipeline, killed at 50 random moments and started again (long)
+	FLOEBERG_STREAM_KILLS=50 $(PYTEST) -q tests/spark/streaming/test_killed_pipeline.py tests/spark/streaming/test_exactly_once.py
 
 model: java $(STAMP) ## 500 random sequences of row-level changes on Spark against a model (long)
 	FLOEBERG_MODEL_SEQUENCES=500 $(PYTEST) -q tests/spark/dml/test_row_level_model.py

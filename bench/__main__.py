@@ -1,11 +1,11 @@
-"""Runs every benchmark, one after the other: `python -m bench`. Each prints our figures beside the peer's and the ratio."""
+"""Runs every benchmark, one after the other: `python -m bench`. Each prints our figures, beside the peer's if there is one."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-BENCHMARKS = ("manifest_decode", "commit", "plan", "read")
+BENCHMARKS = ("manifest_decode", "commit", "plan", "read", "clean_up")
 
 
 def main() -> int:

@@ -1,6 +1,7 @@
 """The story of a table on local Spark: `make demo`, or `python examples/demo.py [folder]`.
 
-Create, insert, evolve, merge, travel in time, branch, follow each row, see what changed, and read it all with DuckDB.
+Create, insert, evolve, merge, travel in time, branch, follow each row, see what changed, read it all with DuckDB; then a
+pipeline of streams, from the events of a database to totals (`examples/pipeline`).
 Needs Java 17 or newer; `examples/without_spark.py` tells the story in one process, without.
 """
 
@@ -22,6 +23,8 @@ from rich.syntax import Syntax
 from rich.table import Table as Grid
 
 import floeberg as fb
+from pipeline import steps
+from pipeline.shop import Shop
 
 TABLE = "lake.shop.orders"
 CHECK_JAVA = Path(__file__).parents[1] / "tools" / "check_java.sh"
@@ -65,6 +68,7 @@ def tell(folder: Path) -> None:
             story.follow_rows()
             story.what_changed()
             story.read_with_duckdb()
+            story.pipeline(folder)
         finally:
             fb.detach(spark)
             spark.stop()
@@ -224,6 +228,25 @@ class Story:
             console.print(f"[bold red]DuckDB reads other rows[/] than Spark: {ours}")
             sys.exit(1)
         console.print("[bold green]DuckDB reads the same rows[/]")
+
+    def pipeline(self, folder: Path) -> None:
+        self.chapter(
+            "A pipeline: Debezium's events → bronze → silver, as the source is → gold, by what changed in silver"
+        )
+        shop = Shop(seed=5)
+        steps.create_tables(self.lake)
+        for _ in range(2):
+            for _ in range(10):
+                shop.change()
+            shop.deliver(folder / "incoming")
+            steps.run(self.spark, self.lake, folder)
+            counts = [self.spark.table(name).count() for name in (steps.BRONZE, steps.SILVER)]
+            console.print(f"{counts[0]} messages arrived; the source has {counts[1]} orders now", highlight=False)
+        self.show(self.run(f"SELECT * FROM {steps.GOLD} ORDER BY customer"))
+        if {row[0]: tuple(row[1:]) for row in self.spark.table(steps.GOLD).collect()} != shop.totals():
+            console.print(f"[bold red]the source has other totals[/]: {shop.totals()}")
+            sys.exit(1)
+        console.print("[bold green]the totals are those of the source[/], each event counted once")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ PUBLIC = ROOT / "docs" / "reference" / "public-api.txt"
 ALLOWED = {
     "called by Python, pyarrow, typer or SQLAlchemy": {
         "__getattr__", "__dir__", "__call__", "readable", "writable", "seekable", "readall", "readinto", "closed", "list_commands",
-        "__signature__", "__annotations__", "scanner", "trace", "memo", "protocol", "_connected", "_begin", "serve", "ui",
+        "__signature__", "__annotations__", "scanner", "trace", "memo", "protocol", "_connected", "_begin", "serve", "ui", "compute_stats",
     },
     "methods of PySpark's classes": {
         "whenMatched", "whenNotMatched", "whenNotMatchedBySource", "withSchemaEvolution", "updateAll", "insertAll", "tableProperty",
@@ -29,13 +29,13 @@ ALLOWED = {
     },
 
     "for the procedures that import and rewrite files": {
-        "DeleteFiles", "describe_file", "write_manifest_frame", "stored_partition_type", "FileAlreadyExists",
+        "DeleteFiles", "write_manifest_frame", "stored_partition_type",
     },
-    "for statistics": {"read_blob", "THETA_SKETCH_V1", "footer_size_in_bytes", "total_files"},
+    "for statistics": {"read_blob", "total_files"},
     "used by floeberg.testing": {"FixedStores"},
     "members of enumerations, read from properties": {"NULLS_LAST", "SNAPSHOT", "FILES_ASC", "IGNORE"},
     "fields of records, kept as they were read": {
-        "custom_location", "any_name", "atomic_rename", "list_consistent", "partition_spec", "log_entries", "view_versions", "has_partition_clause",
+        "any_name", "atomic_rename", "list_consistent", "partition_spec", "log_entries", "view_versions", "has_partition_clause",
     },
 }  # fmt: skip
 FOUND = re.compile(r"(?P<place>[^:]+:\d+): unused \w+ '(?P<name>[^']+)'")

@@ -44,7 +44,7 @@ def describe(store: MemoryStore, schema: Schema, file_format: FileFormat = FileF
     return describe_file(
         store, LOCATION, file_format, schema=schema, metrics=metrics_config(schema, {}),
         name_mapping=create_name_mapping(schema),
-    )  # fmt: skip
+    ).data_file  # fmt: skip
 
 
 @settings(max_examples=60)

@@ -1,6 +1,7 @@
 """Random events in random batches, with keys and rows that move between partitions while the table's spec changes."""
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -51,6 +52,12 @@ def run_sequences(seed: int) -> None:
         )
     builder.table.refresh()
     assert builder.rows() == sorted((row for source in sources for row in source.rows.values()), key=repr), seed
+    replayed: Counter[tuple[object, ...]] = Counter()
+    for change in builder.table.scan_changes().to_arrow().to_pylist():
+        *row, kind, _, _ = change.values()
+        replayed[tuple(row)] += 1 if kind == "INSERT" else -1
+        assert replayed[tuple(row)] >= 0, seed
+    assert sorted(replayed.elements(), key=repr) == builder.rows(), seed
     deletes = builder.live(ManifestContent.DELETES)
     if version == 3:
         positions = [e.data_file for e in deletes if e.data_file.content is FileContent.POSITION_DELETES]

@@ -50,3 +50,26 @@ def test_nothing_is_deleted_without_yes(floeberg, where, tmp_path: Path) -> None
     assert json.loads(floeberg("remove-orphans", "db.t", "--yes", *where).out)["locations"] == [str(orphan)]
     assert not orphan.exists()
     assert floeberg("count", "db.t", *where[:2]).out == "11\n"
+
+
+def test_a_catalog_is_maintained_in_rounds(floeberg, where, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    lake = fb.catalog("lake", warehouse=str(tmp_path / "lake"))
+    with lake.load_table("db.t").update_properties() as update:
+        update.set({"maintain.min-small-files": "3", "history.expire.max-snapshot-age-ms": "0"})
+    assert floeberg("maintain", "--all", *where[:2]).out.startswith("db.t: compact: ")
+    assert lake.load_table("db.t").inspect.data_files().num_rows == 6
+    done = floeberg("maintain", "--all", "--every", "1s", "--rounds", "2", "--yes", *where[:2])
+    assert (done.code, "data_files: 6 before, 1 after" in done.out) == (0, True)
+    assert "read of the first rows: " in done.out
+    assert done.out.endswith("db.t: nothing to do\n")
+    assert json.loads(floeberg("maintain", "db.t", *where).out)["actions"] == []
+    for wrong in ((), ("db.t", "--all"), ("--all", "--every", "soon"), ("--all", "--rounds", "2")):
+        assert floeberg("maintain", *wrong, *where).code == 2, wrong
+
+
+def test_statistics_are_computed(floeberg, where) -> None:  # type: ignore[no-untyped-def]
+    done = json.loads(floeberg("compute-stats", "db.t", "--column", "id", *where).out)
+    assert done["distinct id"] == 11
+    parts = json.loads(floeberg("compute-stats", "db.t", "--partitions", *where).out)
+    assert parts["partition_statistics_file"].endswith(".parquet")
+    assert floeberg("compute-stats", "db.t", "--partitions", "--column", "id", *where).code == 2

@@ -26,7 +26,7 @@ class History:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.builder = TableBuilder("id bigint", format_version=self.random.choice((2, 3)))
+        self.builder = TableBuilder("id bigint", format_version=self.random.choice((1, 2, 3)))
         self.holds: dict[int, dict[str, int]] = {}
         self.log: list[str] = []
 
@@ -102,6 +102,11 @@ class History:
         keep = self.random.randint(1, 3)
         expire_snapshots(table._pointer, table._state, Expiry(older_than_ms=2**62, retain_last=keep))
 
+    def upgrade(self) -> None:
+        table = self.builder.table.refresh()
+        with table.update_properties() as properties:
+            properties.set({"format-version": str(min(3, table.format_version + 1))})
+
     def check(self) -> None:
         for branch in BRANCHES:
             if branch != "main" and branch not in self.metadata.refs:
@@ -116,7 +121,7 @@ class History:
 def test_the_records_of_a_branch_say_what_it_holds(seed):
     history = History(seed)
     kinds = [history.send] * 6 + [history.append] * 2 + [history.expire] * 2
-    kinds += [history.roll_back, history.set_current, history.create, history.drop, history.rename]
+    kinds += [history.upgrade, history.roll_back, history.set_current, history.create, history.drop, history.rename]
     kinds += [history.fast_forward, history.fast_forward, history.replace]
     for _ in range(STEPS):
         step = history.random.choice(kinds)

@@ -5,6 +5,12 @@ from __future__ import annotations
 
 import random
 
+import pytest
+from msgspec import structs
+
+from floeberg.api.catalog import catalog
+from floeberg.commit.append import Append
+from floeberg.errors import FloebergError
 from floeberg.maintenance import reachable
 from floeberg.testing.table_builder import TableBuilder
 
@@ -51,3 +57,24 @@ def test_leaving_out_what_is_retained_would_break_one(monkeypatch):
     builders = [history(seed) for seed in range(3)]
     monkeypatch.undo()
     assert not all(builder.table.maintenance.check(read_rows=True).ok for builder in builders)
+
+
+def aliased(tmp_path) -> TableBuilder:
+    """A file that an expired snapshot has by one spelling and the retained one by another."""
+    lake = catalog("lake", type="filesystem", warehouse=str(tmp_path))
+    builder = TableBuilder(in_catalog=lake).append((1,))
+    (file,) = builder.data()
+    builder.table.overwrite(builder.arrow([(2,)]))
+    builder.table._commit(Append(files=[structs.replace(file, file_path=f"file://{file.file_path}")]))
+    builder.table.maintenance.expire_snapshots(older_than="2999-01-01", retain_last=1)
+    return builder
+
+
+def test_a_file_that_a_retained_snapshot_has_under_another_spelling_stays(tmp_path):
+    assert [row[0] for row in aliased(tmp_path).rows()] == [1, 2]
+
+
+def test_paths_compared_as_text_would_lose_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(reachable, "path_of", lambda location: location)
+    with pytest.raises(FloebergError):
+        aliased(tmp_path).rows()

@@ -7,35 +7,38 @@ import pytest
 
 from floeberg.errors import InvalidInput
 from floeberg.maintenance.live_files import live_files
-from floeberg.maintenance.path_match import LiveLocations, PathEquality, PrefixMismatch
+from floeberg.maintenance.path_match import PathEquality, PrefixMismatch, orphans_among
 from floeberg.testing.table_builder import TableBuilder
 
+UNTOLD = PathEquality()
 SPELLINGS = ("s3a://bucket/t/data/x.parquet", "s3n://bucket/t/data/x.parquet", "S3://bucket/t/data/x.parquet")
 
 
 @pytest.mark.parametrize("recorded", ["s3://bucket/t/data/x.parquet", *SPELLINGS])
 def test_a_live_file_under_any_spelling_is_live(recorded):
-    live = LiveLocations([recorded], PathEquality())
     for spelling in SPELLINGS:
-        assert live.orphans([spelling], PrefixMismatch.ERROR) == []
-    assert live.orphans(["s3://bucket/t/data/y.parquet"], PrefixMismatch.ERROR) == ["s3://bucket/t/data/y.parquet"]
+        assert orphans_among([spelling], [recorded], UNTOLD, PrefixMismatch.ERROR) == []
+    other = ["s3://bucket/t/data/y.parquet"]
+    assert orphans_among([*SPELLINGS, *other], [recorded], UNTOLD, PrefixMismatch.ERROR) == other
 
 
 def test_another_bucket_is_unclear_and_never_deleted_unasked():
-    live = LiveLocations(["s3://bucket/t/x", "/t/y"], PathEquality())
+    live = ["s3://bucket/t/x", "/t/y"]
     for unclear in ("s3://mirror/t/x", "gs://bucket/t/x", "hdfs://nn/t/y"):
         with pytest.raises(InvalidInput, match="equal_schemes"):
-            live.orphans([unclear], PrefixMismatch.ERROR)
-        assert live.orphans([unclear], PrefixMismatch.IGNORE) == []
-        assert live.orphans([unclear], PrefixMismatch.DELETE) == [unclear]
+            orphans_among([unclear], live, UNTOLD, PrefixMismatch.ERROR)
+        assert orphans_among([unclear], live, UNTOLD, PrefixMismatch.IGNORE) == []
+        assert orphans_among([unclear], live, UNTOLD, PrefixMismatch.DELETE) == [unclear]
+        assert orphans_among([unclear], [*live, unclear], UNTOLD, PrefixMismatch.ERROR) == []
+        assert orphans_among([unclear], [unclear, *live], UNTOLD, PrefixMismatch.DELETE) == []
     told = PathEquality.of(None, {"mirror, other": "bucket"})
-    assert LiveLocations(["s3://bucket/t/x"], told).orphans(["s3://mirror/t/x"], PrefixMismatch.ERROR) == []
+    assert orphans_among(["s3://mirror/t/x"], ["s3://bucket/t/x"], told, PrefixMismatch.ERROR) == []
 
 
 @pytest.mark.parametrize("text", ["relative/x.parquet", "oss://bucket/x", "s3:///x"])
 def test_a_path_that_is_not_understood_is_an_error(text):
     with pytest.raises(InvalidInput):
-        LiveLocations([text], PathEquality())
+        orphans_among([], [text], UNTOLD, PrefixMismatch.ERROR)
 
 
 def test_every_kind_of_file_is_live():

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from floeberg.api.catalog import catalog
 from floeberg.commit.row_delta import RowDelta
+from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
+from floeberg.maintenance.policy import figures
+from floeberg.storage.local import LocalStore
 from floeberg.storage.memory import MemoryStore
 from floeberg.testing.table_builder import TableBuilder
 
@@ -57,3 +63,81 @@ def test_a_policy_that_makes_no_sense_is_refused():
     with pytest.raises(InvalidInput, match=r"maintain\.delete-ratio"):
         builder.table.maintenance.maintain()
     assert TableBuilder().table.maintenance.maintain().actions == ()
+
+
+def small_files(builder: TableBuilder, count: int = 12) -> TableBuilder:
+    for number in range(count):
+        builder.append((number, 0))
+    return builder
+
+
+def test_with_nothing_to_do_only_the_metadata_and_the_manifest_list_are_read(tmp_path, monkeypatch):
+    lake = catalog("lake", warehouse=str(tmp_path))
+    builder = small_files(TableBuilder(in_catalog=lake), 3)
+    other = lake.load_table("db.t")
+    read: list[str] = []
+    real = LocalStore.read
+    monkeypatch.setattr(LocalStore, "read", lambda self, at, **more: (read.append(at), real(self, at, **more))[1])
+    for spark in (None, object()):  # an object that can do nothing: no Spark job is run
+        read.clear()
+        assert other.maintenance.maintain(spark=spark).actions == ()
+        kinds = [one.rpartition("/")[2] for one in read]
+        assert [one for one in kinds if one.endswith(".avro")] == [kinds[-1]]
+        assert kinds[-1].startswith("snap-")
+        assert len([one for one in kinds if one.endswith(".metadata.json")]) == 1
+    read.clear()
+    assert [found.table for found in lake.maintain()] == ["db.t"]
+    assert len([one for one in read if one.endswith((".metadata.json", ".avro"))]) == 2
+    assert builder.rows() == [(number, 0, None) for number in range(3)]
+
+
+def test_reading_is_measured_before_and_after_where_there_is_something_to_do():
+    builder = small_files(TableBuilder())
+    done = builder.table.maintenance.maintain()
+    assert done.read_ms_before is not None
+    assert done.read_ms_after is not None
+    again = builder.table.maintenance.maintain()
+    assert (again.actions, again.read_ms_before, again.read_ms_after) == ((), None, None)
+    small_files(builder)
+    assert builder.table.maintenance.maintain(measure_reads=False).read_ms_before is None
+
+
+def test_an_action_that_finds_nothing_to_do_is_not_said():
+    builder = TableBuilder(partition_by=["id"])
+    small_files(builder)  # one small file in each of many partitions
+    assert names(builder.table.maintenance.maintain(dry_run=True)) == ["compact"]
+    assert names(builder.table.maintenance.maintain()) == []
+
+
+def test_files_of_a_writer_without_totals_are_counted_from_the_manifest_list():
+    builder = small_files(TableBuilder(), 3)
+    metadata = builder.table.metadata
+    snapshot = metadata.current_snapshot
+    manifests = Workspace(builder.table._pointer).manifests(snapshot, metadata)
+    stated = figures(metadata, manifests)
+    monkey = replace(snapshot, summary={})
+    found = figures(_With(metadata, monkey), manifests)
+    assert (found.data_files, found.records, found.delete_files) == (stated.data_files, stated.records, 0)
+
+
+class _With:
+    """Metadata whose current snapshot has another summary."""
+
+    def __init__(self, metadata, snapshot):
+        self.current_snapshot = snapshot
+        self.snapshots = metadata.snapshots
+
+
+def test_all_tables_of_a_catalog_are_maintained_and_one_that_fails_stops_nobody(tmp_path):
+    lake = catalog("lake", warehouse=str(tmp_path))
+    for name in ("db.a", "db.deep.b", "other.c"):
+        small_files(TableBuilder(in_catalog=lake, name=name))
+    with lake.load_table("db.a").update_properties() as update:
+        update.set({"maintain.delete-ratio": "7"})
+    found = {one.table: one for one in lake.maintain(dry_run=True)}
+    assert {*found} == {"db.a", "db.deep.b", "other.c"}
+    assert isinstance(found["db.a"].error, InvalidInput)
+    done = {one.table: one for one in lake.maintain("db")}
+    assert {*done} == {"db.a", "db.deep.b"}
+    assert names(done["db.deep.b"].done) == ["compact"]
+    assert len(lake.load_table("other.c").inspect.data_files()) == 12

@@ -28,7 +28,7 @@ def read(builder: TableBuilder, start: StreamOffset, **options) -> tuple[StreamO
     end = found.advance(start)
     assert StreamOffset.from_json(end.to_json()) == end
     again = planner(builder, **options)  # in another process
-    return end, [task.data_file.record_count for task in again.between(start, end)]
+    return end, [task.data_file.record_count for part in again.between(start, end) for task in part]
 
 
 def expire_to_last(builder: TableBuilder) -> None:

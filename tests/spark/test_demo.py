@@ -19,5 +19,6 @@ def test_the_demo_runs(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=quick)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "DuckDB reads the same rows" in done.stdout or "is not installed" in done.stdout
+    assert "the totals are those of the source" in done.stdout
     assert done.stderr == ""
     assert "WARN" not in done.stdout

@@ -92,7 +92,7 @@ def test_each_update_requires_what_it_stands_on() -> None:
         (BRANCH[0], (r.AssertRefSnapshotId("audit", None),)),
         (u.AddSchema(EVOLVED), (r.AssertLastAssignedFieldId(2),)),
         (u.SetCurrentSchema(), (r.AssertCurrentSchemaId(0),)),
-        (u.AddPartitionSpec(SPEC), (r.AssertLastAssignedPartitionId(999),)),
+        (u.AddPartitionSpec(SPEC), (r.AssertLastAssignedPartitionId(999), r.AssertDefaultSpecId(0))),
         (u.SetDefaultSpec(), (r.AssertDefaultSpecId(0),)),
         (u.SetDefaultSortOrder(), (r.AssertDefaultSortOrderId(0),)),
         (u.RemoveSchemas((1,)), (r.AssertCurrentSchemaId(0), main)),

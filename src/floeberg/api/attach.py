@@ -12,6 +12,7 @@ from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.maintenance.file_work import FileWork
+from floeberg.maintenance.imports.describe import DescribeFiles
 from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten
 from floeberg.maintenance.rewrite.delete_files import DeleteRewriteRequest, RewrittenDeletes
 from floeberg.maintenance.rewrite.engine import RewriteEngine
@@ -101,6 +102,13 @@ def spark_work(spark: SparkSession, table: LoadedTable) -> FileWork:
     """Work on many files of a table by Spark's workers."""
     work: FileWork = spark_module("floeberg.spark.procedures.file_work").spark_work(spark, table)
     return work
+
+
+def describe_on_spark(spark: SparkSession, table: LoadedTable, parallelism: int | None) -> DescribeFiles:
+    """What describes files to import in Spark's workers, for `Table.maintenance`."""
+    module = spark_module("floeberg.spark.procedures.describe_on_workers")
+    describe: DescribeFiles = module.OnWorkers(spark, table, parallelism)
+    return describe
 
 
 def _check_pyspark() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from floeberg.api.caches import Caches
+from floeberg.api.catalog_maintenance import TableMaintenance, maintain_tables
 from floeberg.api.catalog_namespaces import Name
 from floeberg.api.catalog_transaction import CatalogTransaction
 from floeberg.api.catalog_views import CatalogViews
@@ -25,7 +26,10 @@ from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound, Vie
 from floeberg.spec.json.limits import DEFAULT_LIMITS, LENIENT_LIMITS
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import StoreRegistry
-from floeberg.storage.secret import Secret
+from floeberg.storage.secret import Secret, found_secret
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 StageMode = Literal["create", "replace", "create-or-replace"]
 
@@ -78,6 +82,19 @@ class Catalog(CatalogViews):
     def list_tables(self, namespace: str | Sequence[str]) -> list[Identifier]:
         """Raises NamespaceNotFound."""
         return self._backend.list_tables(to_namespace(namespace))
+
+    def maintain(
+        self,
+        namespace: str | Sequence[str] = (),
+        *,
+        dry_run: bool = False,
+        measure_reads: bool = True,
+        spark: SparkSession | None = None,
+    ) -> Iterator[TableMaintenance]:
+        """Does what each table of the catalog, or of a namespace and those below it, needs now, as `t.maintenance.maintain`
+        does; gives what was done for each table as it is done. A table that fails does not stop the others."""
+        below = to_namespace(namespace) if namespace else ()
+        return maintain_tables(self, below, dry_run=dry_run, measure_reads=measure_reads, spark=spark)
 
     def table_exists(self, name: Name) -> bool:
         return self._backend.table_exists(self.identifier(name))
@@ -301,7 +318,7 @@ def open_table(
     real = effects or system_effects()
     loaded = open_static(
         parse_from_user(location).text,
-        stores=StoreRegistry(real, dict(properties or {})),
+        stores=StoreRegistry(real, {key: found_secret(value) for key, value in (properties or {}).items()}),
         effects=real,
         relocate=relocate,
         limits=LENIENT_LIMITS if lenient else DEFAULT_LIMITS,

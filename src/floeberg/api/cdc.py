@@ -39,6 +39,7 @@ def cdc(
     route: str | None = None,
     txn: tuple[str, int] | None = None,
     checkpoint: str | None = None,
+    maintain_every: int | None = None,
 ) -> CdcResult | list[CdcResult] | DataStreamWriter:
     """Applies events of changed rows to a table, in one commit: `fb.cdc(df, "lake.db.t", keys="id", op="op", order_by="ord")`.
 
@@ -58,7 +59,8 @@ def cdc(
 
     Of a stream it makes a DataStreamWriter, which wants a trigger and `start()`; `checkpoint` is the query's checkpoint
     location. Every epoch is one commit, and takes effect once. For several tables, `table` maps values to their names, and
-    `route` is the column, or the field of the envelope, that holds the value; `keys` may be a mapping too.
+    `route` is the column, or the field of the envelope, that holds the value; `keys` may be a mapping too. After every
+    `maintain_every` epochs of a stream its tables are maintained, by their policies.
 
     Raises InvalidInput for bad events, naming one; nothing is committed then.
     """
@@ -83,9 +85,11 @@ def cdc(
         if txn is not None:
             raise InvalidInput("the query and its epochs are the transactions of a stream; leave txn out")
         writer: DataStreamWriter = spark_module("floeberg.spark.cdc.sink").stream_writer(
-            events, target, options, checkpoint=checkpoint
+            events, target, options, checkpoint=checkpoint, maintain_every=maintain_every
         )
         return writer
+    if maintain_every is not None:
+        raise InvalidInput("maintain_every is for streams; after a batch call t.maintenance.maintain(spark=spark)")
     if checkpoint is not None:
         raise InvalidInput("checkpoint is for streams; a batch is known by txn=(app id, version)")
     apply = spark_module("floeberg.spark.cdc.apply")
@@ -116,10 +120,12 @@ def cdc_sink(
     route: str | None = None,
     checkpoint: str | None = None,
     app_id: str | None = None,
+    maintain_every: int | None = None,
 ) -> CdcSink:
     """A function `sink(batch, epoch_id)` for `foreachBatch`, or for a call in one of your own, with the options of
     `floeberg.cdc`. A replayed epoch is skipped: by the id of the query, which `checkpoint` (its checkpoint location) tells, or
-    by an `app_id` that a restart keeps. A table takes one call an epoch.
+    by an `app_id` that a restart keeps. A table takes one call an epoch. After every `maintain_every` epochs the tables are
+    maintained, by their policies.
     """
     target, options = _asked(
         table,
@@ -139,7 +145,7 @@ def cdc_sink(
         route=route,
     )
     sink: CdcSink = spark_module("floeberg.spark.cdc.sink").cdc_sink(
-        target, options, checkpoint=checkpoint, app_id=app_id
+        target, options, checkpoint=checkpoint, app_id=app_id, maintain_every=maintain_every
     )
     return sink
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from floeberg.catalogs.base import CatalogBackend
 from floeberg.catalogs.filesystem import FilesystemCatalog
+from floeberg.catalogs.given_settings import GivenSettings
 from floeberg.catalogs.memory import MemoryRows
 from floeberg.catalogs.pointed import PointedCatalog
 from floeberg.catalogs.pointer_rows import PointerRows
@@ -16,7 +17,7 @@ from floeberg.effects.protocols import Effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import OPTIONS, StoreRegistry, Stores
-from floeberg.storage.secret import Secret
+from floeberg.storage.secret import Secret, found_secret, seal_options
 
 FILESYSTEM: Final = "filesystem"
 SQL: Final = "sql"
@@ -33,6 +34,12 @@ IGNORED: Final = re.compile(
 """Options of the Java runtime that mean nothing here: there is no cache to be stale, and no class to be loaded."""
 
 
+class OpenedCatalog(CatalogBackend, Protocol):
+    """A catalog that remembers what it was opened with."""
+
+    given: GivenSettings | None
+
+
 def open_catalog(
     name: str,
     *,
@@ -43,29 +50,51 @@ def open_catalog(
     effects: Effects,
     stores: Stores | None = None,
 ) -> CatalogBackend:
-    """A catalog. `options` are those of stores (`s3.endpoint` …), `unique-table-location` and, for SQL, `jdbc.*`.
+    """A catalog. `options` are those of stores (`s3.endpoint` …), `unique-table-location` and, for SQL, `jdbc.*`. The uri and
+    the options may name credentials, `secret:env:NAME` or `secret:file:PATH`.
 
     Raises UnsupportedFeature for a type that comes later, InvalidInput for a type or option that nobody knows.
     """
     kind = _kind(name, type)
-    given = {key: value for key, value in (options or {}).items() if not IGNORED.fullmatch(key)}
+    given = {key: found_secret(value) for key, value in (options or {}).items() if not IGNORED.fullmatch(key)}
+    address = None if uri is None else found_secret(uri)
+    where = warehouse if warehouse is None or kind == REST else parse_from_user(warehouse).text
+    backend = _open(name, kind, warehouse=where, uri=address, options=given, effects=effects, stores=stores)
+    if stores is None:
+        sealed = seal_options({**given, **({} if address is None else {"uri": address})})
+        backend.given = GivenSettings(type=kind, warehouse=where, uri=sealed.pop("uri", None), options=sealed)
+    return backend
+
+
+def _open(
+    name: str,
+    kind: str,
+    *,
+    warehouse: str | None,
+    uri: str | Secret | None,
+    options: Mapping[str, str | Secret],
+    effects: Effects,
+    stores: Stores | None,
+) -> OpenedCatalog:
+    given = dict(options)
     if kind == REST:
         return _rest_catalog(name, uri=uri, warehouse=warehouse, options=given, effects=effects, stores=stores)
     jdbc = {key: given.pop(key) for key in list(given) if key.startswith(SQL_PREFIX)}
     unique = str(given.pop(UNIQUE_LOCATION, "false")).lower() == "true"
     _check(name, kind, uri=uri, jdbc=jdbc, given=given)
-    where = None if warehouse is None else parse_from_user(warehouse).text
-    if kind == FILESYSTEM and where is None:
+    if kind == FILESYSTEM and warehouse is None:
         raise InvalidInput(f"catalog {name}: a filesystem catalog needs a warehouse: catalog({name!r}, warehouse=…)")
     registry = stores or StoreRegistry(effects, given)
-    if kind == FILESYSTEM and where is not None:
-        return FilesystemCatalog(name, warehouse=where, stores=registry, effects=effects)
+    if kind == FILESYSTEM and warehouse is not None:
+        return FilesystemCatalog(name, warehouse=warehouse, stores=registry, effects=effects)
     rows: PointerRows
     if kind == MEMORY:
-        rows, where = MemoryRows(), where or "memory://warehouse"
+        rows, warehouse = MemoryRows(), warehouse or "memory://warehouse"
     else:
         rows = _sql_rows(name, uri, jdbc)
-    return PointedCatalog(name, warehouse=where, rows=rows, stores=registry, effects=effects, unique_locations=unique)
+    return PointedCatalog(
+        name, warehouse=warehouse, rows=rows, stores=registry, effects=effects, unique_locations=unique
+    )
 
 
 def _kind(name: str, type: str) -> str:
@@ -121,12 +150,12 @@ def _rest_catalog(
     options: Mapping[str, str | Secret],
     effects: Effects,
     stores: Stores | None,
-) -> CatalogBackend:
+) -> OpenedCatalog:
     try:
         rest = importlib.import_module("floeberg.catalogs.rest.catalog")
     except ModuleNotFoundError as error:
         raise UnsupportedFeature(f"catalog {name}: REST catalogs need httpx: pip install 'floeberg[rest]'") from error
-    backend: CatalogBackend = rest.open_rest_catalog(
+    backend: OpenedCatalog = rest.open_rest_catalog(
         name, uri=uri, warehouse=warehouse, options=options, effects=effects, stores=stores
     )
     return backend

@@ -12,6 +12,7 @@ from typing import Final
 from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, TableSwap, shown_name, unsupported
 from floeberg.catalogs.filesystem_namespaces import NAMESPACE_MARKER, NamespaceFolders, is_table
 from floeberg.catalogs.filesystem_pointer import FilesystemPointer
+from floeberg.catalogs.given_settings import GivenSettings
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.metadata_files import is_other_table
 from floeberg.catalogs.unpublished import staged_table
@@ -41,6 +42,9 @@ KIND: Final = "filesystem"
 
 class FilesystemCatalog:
     """A catalog that is nothing but files: no service, no database."""
+
+    given: GivenSettings | None = None
+    """By which another process opens it again."""
 
     capabilities = CatalogCapabilities(
         rename=False, views=False, namespace_properties=False, register=False, custom_location=False, any_name=False

@@ -8,6 +8,7 @@ from typing import Final
 from urllib.parse import quote as percent_encode
 
 from floeberg.catalogs.base import CatalogCapabilities, LoadedTable, LoadedView, TableSwap, shown_name, unsupported
+from floeberg.catalogs.given_settings import GivenSettings
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.metadata_files import read_metadata
 from floeberg.catalogs.pointed_views import PointedViews
@@ -42,6 +43,9 @@ _MAX_ENCODED: Final = 180
 
 class PointedCatalog:
     """A catalog over pointer rows."""
+
+    given: GivenSettings | None = None
+    """By which another process opens it again."""
 
     def __init__(
         self,

@@ -73,6 +73,7 @@ class _Commit:
 
     def _until_swapped(self) -> tuple[list[_Replayed], list[TableState]]:
         attempt_number = 0
+        refused: list[list[_Replayed]] = []
         while True:
             attempt_number += 1
             self._swapping = False
@@ -81,14 +82,15 @@ class _Commit:
             try:
                 return replayed, self._swap(replayed)
             except CommitUnknown as unknown:
-                return replayed, self._settle(replayed, unknown)
+                return self._settle([*refused, replayed], unknown)
             except CommitConflict as conflict:
+                refused.append(replayed)
                 gives_up = attempt_number > self._policy.num_retries
                 if attempt_number > 1 and not gives_up:
                     self._back_off(attempt_number - 1)
                 self._states = [table.loaded.pointer.refresh() for table in self._tables]
-                if self._landed(replayed, self._states):
-                    return replayed, self._states
+                if (landed := self._first_landed(refused, self._states)) is not None:
+                    return landed, self._states
                 if gives_up:
                     raise CommitConflict(
                         f"{self._names()}: gave up after {attempt_number} attempts, other commits came first each time "
@@ -118,7 +120,16 @@ class _Commit:
         ]
         return any(made)
 
-    def _settle(self, replayed: Sequence[_Replayed], unknown: CommitUnknown) -> list[TableState]:
+    def _first_landed(
+        self, attempts: Sequence[list[_Replayed]], states: Sequence[TableState]
+    ) -> list[_Replayed] | None:
+        """The attempt that the tables show: the last one, or one before it that was answered by a conflict and came late."""
+        return next((replayed for replayed in attempts if self._landed(replayed, states)), None)
+
+    def _settle(
+        self, attempts: Sequence[list[_Replayed]], unknown: CommitUnknown
+    ) -> tuple[list[_Replayed], list[TableState]]:
+        replayed = attempts[-1]
         for check in range(1, self._policy.status_check_num_retries + 1):
             if check > 1:
                 self._back_off(check - 1, checks=True)
@@ -127,8 +138,8 @@ class _Commit:
             except FloebergError as error:
                 unknown.add_note(f"status check {check} failed: {error}")
                 continue
-            if self._landed(replayed, states):
-                return states
+            if (landed := self._first_landed(attempts, states)) is not None:
+                return landed, states
         made = ", ".join(str(one) for part in replayed for one in part.attempt.snapshot_ids)
         raise CommitUnknown(
             f"{self._names()}: it is not known whether the commit took effect ({unknown}). Nothing was cleaned up. Before "

@@ -47,11 +47,6 @@ class SqlRows:
     def __repr__(self) -> str:
         return f"SqlRows({self._database!r}, {self._version})"
 
-    @property
-    def uri(self) -> str | None:
-        """Where the database is; None where the address holds a password."""
-        return self._database.uri
-
     def close(self) -> None:
         self._database.close()
 

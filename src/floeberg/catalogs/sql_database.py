@@ -39,11 +39,6 @@ class Database:
     def __repr__(self) -> str:
         return shown_url(self._engine.url)
 
-    @property
-    def uri(self) -> str | None:
-        """The address; None where it holds a password."""
-        return None if self._secrets else self._engine.url.render_as_string()
-
     def close(self) -> None:
         self._engine.dispose()
 

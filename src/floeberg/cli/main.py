@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from floeberg.errors import FloebergError, FormatError, InvalidInput, NotFound
+from floeberg.errors import AlreadyExists, FloebergError, FormatError, InvalidInput, NotFound
 from floeberg.storage.secret import redact
 
 OK: Final = 0
@@ -72,7 +72,12 @@ def run(arguments: Sequence[str]) -> int:
 
 def exit_code(error: FloebergError) -> int:
     """The exit code for an error."""
-    for kind, code in ((InvalidInput, BAD_INPUT), (NotFound, NOT_FOUND), (FormatError, CORRUPT)):
+    for kind, code in (
+        (InvalidInput, BAD_INPUT),
+        (AlreadyExists, BAD_INPUT),
+        (NotFound, NOT_FOUND),
+        (FormatError, CORRUPT),
+    ):
         if isinstance(error, kind):
             return code
     return FAILED

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from floeberg.commit.cherry_pick import WAP_ID
 from floeberg.commit.history import APPEND
@@ -15,13 +16,16 @@ from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.retry import Attempt, commit_with_retries
 from floeberg.commit.workspace import Workspace
-from floeberg.errors import FloebergError
+from floeberg.errors import FloebergError, InvalidInput
 from floeberg.spec.changes.table_builder import apply_updates
 from floeberg.spec.changes.updates import AddSnapshot, MetadataUpdate
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.snapshot import Snapshot
 
 logger = logging.getLogger("floeberg.commit")
+_INTERRUPTED: Final = (
+    "its commit was interrupted and may have taken effect; look at its snapshots before you run it again"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,35 +54,46 @@ def commit_operations(
     attempts that were provably rejected are removed; after CommitUnknown nothing is.
     """
     workspace = Workspace(pointer, engine_summary=engine_summary)
-    made: tuple[Snapshot, ...] = ()
-    planned = base.metadata
     skipped: TransactionRecord | None = None
     swapping = False
 
     def replay(state: TableState, attempt_number: int) -> Attempt:
-        nonlocal swapping, made, planned, skipped
+        nonlocal swapping, skipped
         swapping = False
         workspace.attempt_number = attempt_number
         skipped = None if once is None else find_committed(state.metadata, once, identifier=pointer.identifier)
         if skipped is not None:
-            made, planned = (), state.metadata
             return _attempt(state, state.metadata, ())
         planned, updates = _replay(state, operations, workspace, once=once)
-        made = _snapshots(updates)
         swapping = True
         return _attempt(state, planned, updates)
 
     try:
-        state = commit_with_retries(pointer, base, replay)
+        state, landed = commit_with_retries(pointer, base, replay)
+        planned = landed.metadata
+        workspace.clean_up(
+            keep=planned
+        )  # not what the catalog answers: a server may show fewer snapshots than there are
     except FloebergError as error:
         # An error before the swap leaves nothing visible: earlier attempts were provably rejected.
         if error.cleanup_safe or not swapping:
             workspace.clean_up(keep=None)
         raise
-    workspace.clean_up(keep=planned)  # not what the catalog answers: a server may show fewer snapshots than there are
+    except BaseException as interrupt:
+        if swapping:
+            interrupt.add_note(f"table {pointer.identifier}: {_INTERRUPTED}")
+        raise
     if once is not None and skipped is not None:
         _warn(pointer, once, skipped)
-    return Committed(state, made, skipped)
+    return Committed(state, tuple(planned.snapshot(one) for one in landed.snapshot_ids), skipped)
+
+
+def proves_nothing_landed(error: BaseException) -> bool:
+    """Whether an error that ended a change, while its files were written or in `commit_operations`, leaves no doubt that no
+    commit refers to the files. Ctrl-C may come after the swap."""
+    if isinstance(error, FloebergError):
+        return error.cleanup_safe or isinstance(error, InvalidInput)
+    return not any(note.endswith(_INTERRUPTED) for note in getattr(error, "__notes__", ()))
 
 
 def skip_committed(pointer: TablePointer, once: AppTransaction) -> Committed | None:

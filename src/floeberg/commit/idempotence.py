@@ -208,7 +208,13 @@ class _Branch:
         if record.snapshot_id in self.ancestors or self.is_staged(record):
             return True
         is_older = self.cut_at is not None and record.sequence_number <= self.cut_at
-        return is_older or self._is_picked(record.snapshot_id)
+        return (is_older and not self._is_after(record.snapshot_id)) or self._is_picked(record.snapshot_id)
+
+    def _is_after(self, snapshot_id: int) -> bool:
+        """Whether a snapshot was built on one of the branch's history and so cannot be before it. In v1 all sequence numbers
+        are 0, so that these do not tell."""
+        ancestors = self.metadata.ancestor_ids(snapshot_id) if self.metadata.snapshots.has_id(snapshot_id) else ()
+        return any(one in self.ancestors for one in ancestors)
 
     def is_staged(self, record: TransactionRecord) -> bool:
         """Whether the record's snapshot waits to be published to `main`."""

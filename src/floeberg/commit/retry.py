@@ -6,7 +6,7 @@ an unknown outcome is checked, and raised if it stays unknown. https://iceberg.a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,12 +67,13 @@ Replay = Callable[[TableState, int], Attempt]
 """(base state, attempt number from 1) → what to swap in. Raises ValidationConflict when the change no longer applies."""
 
 
-def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay) -> TableState:
-    """Commits a change by replaying it until a swap succeeds. Raises CommitConflict, ValidationConflict or
-    CommitUnknown."""
+def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay) -> tuple[TableState, Attempt]:
+    """Commits a change by replaying it until a swap succeeds: the table after it, and the attempt that took effect, which an
+    attempt before the last one may be. Raises CommitConflict, ValidationConflict or CommitUnknown."""
     policy = RetryPolicy.from_properties(base.metadata.properties)
     started_ms = pointer.effects.clock.monotonic_ms()
     attempt_number = 0
+    refused: list[Attempt] = []
     state = base
     while True:
         attempt_number += 1
@@ -83,32 +84,40 @@ def commit_with_retries(pointer: TablePointer, base: TableState, replay: Replay)
             newest = pointer.refresh()
             if newest.metadata_location == state.metadata_location or attempt_number > policy.num_retries:
                 raise
+            if (landed := first_landed(refused, newest)) is not None:
+                return newest, landed
             state = newest
             continue
         if attempt.metadata is state.metadata:
             if attempt_number > 1 or state.metadata_location is None:
-                return state  # nothing to change
+                return state, attempt  # nothing to change
             newest = pointer.refresh()
             if newest.metadata_location == state.metadata_location:
-                return state
+                return state, attempt
             state = newest  # the base was stale: "nothing to change" may not hold for the newest state
             continue
         try:
-            return pointer.swap(state, attempt.metadata)
+            return pointer.swap(state, attempt.metadata), attempt
         except CommitUnknown as unknown:
-            return _settle_unknown(pointer, attempt, policy, unknown)
+            return _settle_unknown(pointer, [*refused, attempt], policy, unknown)
         except CommitConflict as conflict:
+            refused.append(attempt)
             elapsed_ms = pointer.effects.clock.monotonic_ms() - started_ms
             gives_up = attempt_number > policy.num_retries or elapsed_ms > policy.total_timeout_ms
             if attempt_number > 1 and not gives_up:  # the first attempt may only have had stale metadata
                 back_off(pointer, attempt_number - 1, low_ms=policy.min_wait_ms, high_ms=policy.max_wait_ms)
             state = pointer.refresh()
-            if attempt.snapshot_ids and attempt.landed_in(state):
-                # A store or proxy that repeated our own write reports a conflict with ourselves. Another commit may have made
-                # the same change without a snapshot: that is only replayed, which does no harm.
-                return state
+            if (landed := first_landed(refused, state)) is not None:
+                return state, landed
             if gives_up:
                 raise _gave_up(pointer, attempt_number, conflict) from conflict
+
+
+def first_landed(refused: Sequence[Attempt], state: TableState) -> Attempt | None:
+    """The attempt that a table shows although it was answered by a conflict: a store or proxy that repeated our own write
+    reports a conflict with ourselves, for this attempt or, when the first of the two arrives late, for an earlier one. A
+    change without a snapshot is left out: another commit may have made the same, and to replay it does no harm."""
+    return next((attempt for attempt in refused if attempt.snapshot_ids and attempt.landed_in(state)), None)
 
 
 def _gave_up(pointer: TablePointer, attempt_number: int, conflict: CommitConflict) -> CommitConflict:
@@ -126,9 +135,12 @@ def back_off(pointer: TablePointer, number: int, *, low_ms: int, high_ms: int) -
     pointer.effects.sleeper.sleep_ms(exact + pointer.effects.rng.uniform(0, max(1.0, exact * 0.1)))
 
 
-def _settle_unknown(pointer: TablePointer, attempt: Attempt, policy: RetryPolicy, unknown: CommitUnknown) -> TableState:
-    """Reads the table until it shows the attempt. Its absence proves nothing (the write may still arrive), so nothing is
-    cleaned up and the error says what to check."""
+def _settle_unknown(
+    pointer: TablePointer, attempts: Sequence[Attempt], policy: RetryPolicy, unknown: CommitUnknown
+) -> tuple[TableState, Attempt]:
+    """Reads the table until it shows the last attempt, or one before it. Its absence proves nothing (the write may still
+    arrive), so nothing is cleaned up and the error says what to check."""
+    attempt = attempts[-1]
     for check in range(1, policy.status_check_num_retries + 1):
         if check > 1:
             low_ms, high_ms = policy.status_check_min_wait_ms, policy.status_check_max_wait_ms
@@ -139,7 +151,9 @@ def _settle_unknown(pointer: TablePointer, attempt: Attempt, policy: RetryPolicy
             unknown.add_note(f"status check {check} failed: {error}")
             continue
         if attempt.landed_in(state):
-            return state
+            return state, attempt
+        if (landed := first_landed(attempts, state)) is not None:
+            return state, landed
     made = ", ".join(str(snapshot_id) for snapshot_id in attempt.snapshot_ids)
     look_for = f"look for snapshot {made} in the table" if made else "look at the table's metadata"
     raise CommitUnknown(

@@ -6,8 +6,8 @@ Blobs of any type are carried through. A file's footer can be read from its tail
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import msgspec
@@ -158,6 +158,17 @@ def write_puffin(
     flags = _COMPRESSED if compress_footer else _PLAIN
     tail = b"".join((MAGIC, payload, struct.pack("<i", len(payload)), flags, MAGIC))
     return WrittenPuffin(data=b"".join((*parts, tail)), footer=footer, footer_size_in_bytes=len(tail))
+
+
+def with_blob_properties(
+    data: bytes, edit: Callable[[Mapping[str, str]], Mapping[str, str]], *, limits: DecodeLimits = DEFAULT_LIMITS
+) -> bytes:
+    """The file with other properties of its blobs, which stay where they are; the footer is the only part that changes."""
+    footer = read_footer(data, limits=limits)
+    blobs = tuple(replace(blob, properties=dict(edit(blob.properties))) for blob in footer.blobs)
+    payload = msgspec.json.encode(_footer_json(replace(footer, blobs=blobs)))
+    kept = data[: len(data) - footer_length(data[-TAIL_BYTES:], limits=limits)]
+    return b"".join((kept, MAGIC, payload, struct.pack("<i", len(payload)), _PLAIN, MAGIC))
 
 
 def _payload(payload: bytes, flags: bytes, limits: DecodeLimits) -> bytes:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from floeberg.effects.leniencies import gathered_leniencies
 from floeberg.errors import FileNotFound, FloebergError
 from floeberg.files.manifest import read_manifest
+from floeberg.files.puffin import THETA_SKETCH_V1, decode_blob
+from floeberg.files.theta_sketch import read_sketch
 from floeberg.maintenance.check_files import FileChecker, read_puffin_footer
 from floeberg.maintenance.check_report import CheckReport, Findings, Problem
 from floeberg.maintenance.check_rows import RowChecker
@@ -19,6 +21,7 @@ from floeberg.spec.metadata.table_name_mapping import table_name_mapping
 from floeberg.spec.schemas.name_mapping import NAME_MAPPING_PROPERTY, NameMapping
 from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from floeberg.spec.snapshots.snapshot import Snapshot
+from floeberg.spec.snapshots.statistics import StatisticsFile
 
 Progress = Callable[[str, int], None]
 """Called with what is being checked, and how much of it is done."""
@@ -104,7 +107,7 @@ class _TableChecker:
             path, size_bytes = statistics.statistics_path, statistics.file_size_in_bytes
             self._check_snapshot_of(path, statistics.snapshot_id, "statistics")
             if self._check_side_file(path, size_bytes, "statistics") and statistics.key_metadata is None:
-                self._check_blobs(path, size_bytes)
+                self._check_blobs(statistics)
         for partition in self._metadata.partition_statistics:
             self._check_snapshot_of(partition.statistics_path, partition.snapshot_id, "partition statistics")
             self._check_side_file(partition.statistics_path, partition.file_size_in_bytes, "partition statistics")
@@ -114,12 +117,17 @@ class _TableChecker:
             message = f"is of snapshot {snapshot_id}, which the table does not have ({what})"
             self.findings.warn(Problem.ORPHANED_STATISTICS, path, message)
 
-    def _check_blobs(self, path: str, size_bytes: int) -> None:
-        """Whether the footer of a statistics file can be read."""
+    def _check_blobs(self, statistics: StatisticsFile) -> None:
+        """Whether the footer of a statistics file and its sketches can be read."""
+        path = statistics.statistics_path
         if not self._read_footers:
             return
         try:
-            read_puffin_footer(self._store_for, path, size_bytes)
+            footer = read_puffin_footer(self._store_for, path, statistics.file_size_in_bytes)
+            for blob in footer.blobs:
+                if blob.type == THETA_SKETCH_V1:
+                    stored = self._store_for(path).read(path, offset=blob.offset, length=blob.length)
+                    read_sketch(decode_blob(stored, blob))
         except FloebergError as error:
             message = str(error).removeprefix(f"{path}: ")
             self.findings.warn(Problem.UNREADABLE, path, f"{message} (statistics)")

@@ -176,8 +176,10 @@ def _statistics_updates(base: TableMetadata, gone: set[int]) -> list[MetadataUpd
 
 
 def _definition_updates(base: TableMetadata, retained: set[int], workspace: Workspace) -> list[MetadataUpdate]:
-    """Schemas and specs that no retained snapshot was written with."""
-    specs, schemas = {base.default_spec_id}, {base.current_schema_id}
+    """Schemas and specs that no retained snapshot was written with. The last of each stays, so that its id is never given
+    again: files that were written under it, or are about to be committed, would be taken for those of another."""
+    specs = {base.default_spec_id, max(spec.spec_id for spec in base.partition_specs)}
+    schemas = {base.current_schema_id, max(schema.schema_id for schema in base.schemas)}
     for snapshot in base.snapshots:
         if snapshot.snapshot_id not in retained:
             continue

@@ -18,6 +18,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 THREADS: Final = 8
+ITEMS_PER_TASK: Final = 32
 _AHEAD: Final = 256
 
 
@@ -33,9 +34,15 @@ class FileWork(Protocol):
         ...
 
     def each_read(
-        self, work: Callable[[TableReader, T], R], items: Iterable[T], metadata: TableMetadata, schema: Schema
+        self,
+        work: Callable[[TableReader, T], R],
+        items: Iterable[T],
+        metadata: TableMetadata,
+        schema: Schema,
+        *,
+        per_task: int = ITEMS_PER_TASK,
     ) -> Iterator[R]:
-        """The same for work that reads rows of the table as of a schema."""
+        """The same for work that reads rows of the table as of a schema; `per_task` items share a reader."""
         ...
 
 
@@ -55,7 +62,13 @@ class ThreadedWork:
                 yield from executor.map(work, ahead)
 
     def each_read(
-        self, work: Callable[[TableReader, T], R], items: Iterable[T], metadata: TableMetadata, schema: Schema
+        self,
+        work: Callable[[TableReader, T], R],
+        items: Iterable[T],
+        metadata: TableMetadata,
+        schema: Schema,
+        *,
+        per_task: int = ITEMS_PER_TASK,
     ) -> Iterator[R]:
         reader = table_reader(metadata, schema, store_for=self.stores)
         for item in items:

@@ -13,7 +13,8 @@ from floeberg.errors import FileNotFound
 from floeberg.files.manifest_frame import manifest_frame
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
-from floeberg.spec.snapshots.manifest_entry import EntryStatus
+from floeberg.spec.snapshots.manifest_entry import EntryStatus, ManifestFile
+from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.storage.location import join
 
 VERSION_HINT = "version-hint.text"
@@ -30,22 +31,29 @@ def live_files(pointer: TablePointer, state: TableState) -> Iterator[str]:
     yield from _files_of_snapshots(pointer, metadata)
 
 
+def manifests_of(pointer: TablePointer, snapshot: Snapshot, metadata: TableMetadata) -> list[ManifestFile]:
+    """The manifests of a snapshot, which nothing keeps for the next one."""
+    return Workspace(pointer).manifests(snapshot, metadata)
+
+
+def live_contents(pointer: TablePointer, manifest: ManifestFile, metadata: TableMetadata) -> pl.DataFrame:
+    """The `file_path` and `content` of the files that a manifest says are in the table, as columns."""
+    kind = partition_type_of(metadata, manifest.partition_spec_id)
+    data = pointer.store_for(manifest.manifest_path).read(manifest.manifest_path)
+    frame = manifest_frame(data, manifest, partition_type=kind, select=("file_path",))
+    return frame.filter(pl.col("status") != int(EntryStatus.DELETED)).select("file_path", "content")
+
+
 def _files_of_snapshots(pointer: TablePointer, metadata: TableMetadata) -> Iterator[str]:
-    workspace = Workspace(pointer)
     seen: set[str] = set()
     for snapshot in metadata.snapshots:
         if snapshot.manifest_list is not None:
             yield snapshot.manifest_list
-        for manifest in workspace.manifests(snapshot, metadata):
-            if manifest.manifest_path in seen:
-                continue
-            seen.add(manifest.manifest_path)
-            yield manifest.manifest_path
-            kind = partition_type_of(metadata, manifest.partition_spec_id)
-            content = pointer.store_for(manifest.manifest_path).read(manifest.manifest_path)
-            frame = manifest_frame(content, manifest, partition_type=kind)
-            live = frame.filter(pl.col("status") != int(EntryStatus.DELETED))
-            yield from live.get_column("file_path").to_list()
+        for manifest in manifests_of(pointer, snapshot, metadata):
+            if manifest.manifest_path not in seen:
+                seen.add(manifest.manifest_path)
+                yield manifest.manifest_path
+                yield from live_contents(pointer, manifest, metadata).get_column("file_path")
 
 
 def _metadata_files(pointer: TablePointer, state: TableState) -> Iterator[str]:

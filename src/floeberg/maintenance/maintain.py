@@ -10,6 +10,7 @@ from floeberg.commit.workspace import Workspace
 from floeberg.maintenance.check import Progress
 from floeberg.maintenance.expire import Expiry, expire_snapshots
 from floeberg.maintenance.manifests import rewrite_manifests
+from floeberg.maintenance.measured_read import measured_read_ms
 from floeberg.maintenance.policy import (
     Figures,
     Policy,
@@ -40,10 +41,13 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintained:
-    """The table after maintenance; without actions there was nothing to do."""
+    """The table after maintenance; without actions there was nothing to do. The times are of planning a scan and reading its
+    first rows, before and after, where they were measured."""
 
     state: TableState
     actions: tuple[Action, ...] = ()
+    read_ms_before: int | None = None
+    read_ms_after: int | None = None
 
 
 def maintain_table(
@@ -52,10 +56,12 @@ def maintain_table(
     engine: RewriteEngine,
     *,
     dry_run: bool = False,
+    measure_reads: bool = False,
     progress: Progress | None = None,
 ) -> Maintained:
     """Compacts, rewrites deletes and manifests, and expires snapshots, each where the table's policy says that it is worth
-    it; a dry run only says so. Deciding reads the metadata and the manifest list and nothing else."""
+    it; a dry run only says so. Deciding reads the metadata and the manifest list and nothing else. With `measure_reads` the
+    first rows of the table are read before and after, where there is something to do."""
     policy = Policy.of(state.metadata.properties)
     actions: list[Action] = []
     works: dict[str, tuple[Callable[[Figures], str | None], Callable[[], TableState]]] = {
@@ -74,16 +80,26 @@ def maintain_table(
         ),
     }
     before = _figures(pointer, state)
+    measures = measure_reads and not dry_run and any(reason_for(before) for reason_for, _ in works.values())
+    read_ms_before = measured_read_ms(pointer, state) if measures else None
     for name, (reason_for, work) in works.items():
         reason = reason_for(before)
         if reason is None:
             continue
+        was = state
         if not dry_run:
             state = work()
+        if not dry_run and state.metadata is was.metadata:
+            continue  # the figures looked worse than the files are
         after = before if dry_run else _figures(pointer, state)
         actions.append(Action(name=name, reason=reason, before=before, after=after))
         before = after
-    return Maintained(state=state, actions=tuple(actions))
+    return Maintained(
+        state=state,
+        actions=tuple(actions),
+        read_ms_before=read_ms_before if actions else None,
+        read_ms_after=measured_read_ms(pointer, state) if measures and actions else None,
+    )
 
 
 def _figures(pointer: TablePointer, state: TableState) -> Figures:
@@ -93,7 +109,14 @@ def _figures(pointer: TablePointer, state: TableState) -> Figures:
 
 
 def _compact(pointer: TablePointer, state: TableState, engine: RewriteEngine, progress: Progress | None) -> TableState:
-    request = RewriteRequest(options={"partial-progress.enabled": "true", "remove-dangling-deletes": "true"})
+    policy = Policy.of(state.metadata.properties)
+    request = RewriteRequest(
+        options={
+            "partial-progress.enabled": "true",
+            "remove-dangling-deletes": "true",
+            "delete-ratio-threshold": str(policy.delete_ratio),
+        }
+    )
     return rewrite_data_files(pointer, state, engine, request, progress=progress).state
 
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
-from floeberg.catalogs.metadata_files import metadata_folder, table_roots
+from floeberg.catalogs.metadata_files import DATA_PATH, METADATA_PATH, metadata_folder, table_roots
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import FileInfo, Store
 from floeberg.errors import InvalidInput, StorageError
@@ -19,7 +19,7 @@ from floeberg.files.metadata_file import codec_of_name
 from floeberg.maintenance.check import Progress
 from floeberg.maintenance.expire import GC_ENABLED
 from floeberg.maintenance.live_files import live_files
-from floeberg.maintenance.path_match import LiveLocations, PathEquality, PrefixMismatch
+from floeberg.maintenance.path_match import PathEquality, PrefixMismatch, orphans_among
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.storage.location import Location, join, parse, parse_from_user
 
@@ -36,7 +36,7 @@ class OrphanRequest:
     location: str | None = None
     dry_run: bool = True
     force: bool = False
-    """Whether files younger than 24 hours may be deleted."""
+    """Whether files younger than 24 hours may be deleted, and files of a folder outside the table's location."""
     equal_schemes: Mapping[str, str] = field(default_factory=dict)
     equal_authorities: Mapping[str, str] = field(default_factory=dict)
     prefix_mismatch: PrefixMismatch = PrefixMismatch.ERROR
@@ -58,8 +58,9 @@ def remove_orphan_files(
 ) -> Orphans:
     """Finds orphan files below the table's location (or a folder in it), and deletes them unless it is a dry run.
 
-    Raises InvalidInput when gc.enabled is false, for a limit of less than 24 hours without `force`, for a folder that is not
-    the table's own or holds another table, and for paths that cannot be told apart from live ones.
+    Raises InvalidInput when gc.enabled is false, for a limit of less than 24 hours or a folder outside the table's location
+    (`write.data.path`) without `force`, for a folder that is not the table's own or holds another table, and for paths that
+    cannot be told apart from live ones.
     """
     metadata = state.metadata
     _check_own(metadata, state.identifier)
@@ -108,14 +109,28 @@ def _root(metadata: TableMetadata, request: OrphanRequest, identifier: str) -> L
     if request.location is None:
         return own
     asked = parse_from_user(request.location)
-    is_own = (asked.scheme, asked.authority, asked.path) == (own.scheme, own.authority, own.path)
-    if not is_own and not table_roots(metadata).contains(asked.text):
+    is_own = _same(asked, own)
+    own_paths = [metadata.properties[key] for key in (DATA_PATH, METADATA_PATH) if metadata.properties.get(key)]
+    is_a_root = is_own or any(_same(asked, parse(path.rstrip("/"))) for path in own_paths)
+    if not is_a_root and not table_roots(metadata).contains(asked.text):
         raise InvalidInput(
             f"table {identifier}: {request.location} is not in the table's folders ({metadata.location}); files of others "
             "may lie there",
             table=identifier,
         )
+    is_inside = asked.path.startswith(own.path.rstrip("/") + "/")
+    if not (is_own or is_inside or request.dry_run or request.force):
+        raise InvalidInput(
+            f"table {identifier}: {request.location} lies outside the table's own folder ({metadata.location}), and other "
+            "tables may keep files there, which cannot be told from orphans; look at a dry run, and force it where this table "
+            "alone writes there",
+            table=identifier,
+        )
     return asked
+
+
+def _same(one: Location, other: Location) -> bool:
+    return (one.scheme, one.authority, one.path) == (other.scheme, other.authority, other.path)
 
 
 def _limit_ms(pointer: TablePointer, metadata: TableMetadata, request: OrphanRequest) -> int:
@@ -183,8 +198,7 @@ def _is_hidden(location: str, root: Location, metadata: TableMetadata) -> bool:
 
 def _orphans(pointer: TablePointer, candidates: list[str], request: OrphanRequest) -> list[str]:
     equality = PathEquality.of(request.equal_schemes, request.equal_authorities)
-    live = LiveLocations(live_files(pointer, pointer.refresh()), equality)
-    return live.orphans(candidates, request.prefix_mismatch)
+    return orphans_among(candidates, live_files(pointer, pointer.refresh()), equality, request.prefix_mismatch)
 
 
 def _delete(pointer: TablePointer, orphans: list[str], metadata: TableMetadata, request: OrphanRequest) -> list[str]:

@@ -3,13 +3,17 @@ listing. What is not certain is an error, never a match."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
 from floeberg.errors import InvalidInput
 from floeberg.storage.location import SCHEMES, Location, parse
 from floeberg.storage.secret import redact
+
+Prefix: TypeAlias = tuple[str, str]
+"""A scheme and an authority."""
 
 _SHOWN = 5
 
@@ -41,47 +45,54 @@ class PathEquality:
         """From maps as the procedure takes them: `{"s3n,s3a": "s3"}`."""
         return cls(schemes=_flat(schemes or {}), authorities=_flat(authorities or {}))
 
-    def prefix(self, location: Location) -> tuple[str, str]:
+    def prefix(self, location: Location) -> Prefix:
         """The scheme and authority that stand for a location's."""
         scheme = self.schemes.get(location.scheme, location.scheme)
         return SCHEMES.get(scheme, scheme), self.authorities.get(location.authority, location.authority)
 
 
-class LiveLocations:
-    """The locations of live files, to be asked about others."""
+def path_of(text: str) -> str:
+    """The path of a location without its scheme and authority; a location that is not understood as it is."""
+    try:
+        return parse(text).path
+    except InvalidInput:
+        return text
 
-    def __init__(self, locations: Iterable[str], equality: PathEquality) -> None:
-        self._equality = equality
-        self._by_path: dict[str, set[tuple[str, str]]] = {}
-        for text in locations:
-            location = parse(text)
-            self._by_path.setdefault(location.path, set()).add(equality.prefix(location))
 
-    def orphans(self, candidates: Iterable[str], mode: PrefixMismatch) -> list[str]:
-        """The candidates that no live file has the path of. Raises InvalidInput, in the mode `error`, when one has the path
-        of a live file under another scheme or authority: it may be that file."""
-        found: list[str] = []
-        unclear: list[tuple[str, tuple[str, str]]] = []
-        for text in candidates:
-            location = parse(text)
-            prefixes = self._by_path.get(location.path)
-            if prefixes is None:
-                found.append(text)
-            elif self._equality.prefix(location) in prefixes:
-                continue
-            elif mode is PrefixMismatch.DELETE:
-                found.append(text)
-            elif mode is PrefixMismatch.ERROR:
-                unclear.append((text, min(prefixes)))
-        if unclear:
-            shown = "; ".join(
-                f"{redact(text)} and {scheme}://{authority}…" for text, (scheme, authority) in unclear[:_SHOWN]
-            )
-            raise InvalidInput(
-                f"{len(unclear)} files have the path of a live file under another scheme or authority: {shown}. Say which "
-                "are equal (equal_schemes, equal_authorities), or prefix_mismatch_mode => 'IGNORE' to keep such files"
-            )
+def orphans_among(
+    candidates: Iterable[str], live: Iterable[str], equality: PathEquality, mode: PrefixMismatch
+) -> list[str]:
+    """The candidates that no live file has the path of. Live files are only looked at one by one: a table may have many times
+    more of them than memory should hold. Raises InvalidInput, in the mode `error`, when a candidate has the path of a live file
+    under another scheme or authority: it may be that file."""
+    left: dict[str, list[str]] = {}
+    for text in candidates:
+        left.setdefault(parse(text).path, []).append(text)
+    unclear: dict[str, Prefix] = {}
+    for text in live:
+        location = parse(text)
+        if location.path in left:
+            prefix = equality.prefix(location)
+            others = [one for one in left[location.path] if equality.prefix(parse(one)) != prefix]
+            unclear |= dict.fromkeys(others, prefix)
+            left[location.path] = others
+            if not others:
+                del left[location.path]
+    found = [text for texts in left.values() for text in texts]
+    if mode is PrefixMismatch.DELETE:
         return found
+    doubtful = [(text, unclear[text]) for text in found if text in unclear]
+    if doubtful and mode is PrefixMismatch.ERROR:
+        raise _unclear(doubtful)
+    return [text for text in found if text not in unclear]
+
+
+def _unclear(doubtful: Sequence[tuple[str, Prefix]]) -> InvalidInput:
+    shown = "; ".join(f"{redact(text)} and {scheme}://{authority}…" for text, (scheme, authority) in doubtful[:_SHOWN])
+    return InvalidInput(
+        f"{len(doubtful)} files have the path of a live file under another scheme or authority: {shown}. Say which "
+        "are equal (equal_schemes, equal_authorities), or prefix_mismatch_mode => 'IGNORE' to keep such files"
+    )
 
 
 def _flat(given: Mapping[str, str]) -> dict[str, str]:

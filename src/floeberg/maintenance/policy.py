@@ -11,7 +11,7 @@ from floeberg.errors import InvalidInput
 from floeberg.maintenance.expire import GC_ENABLED, Expiry, expired_ids
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_properties import integer_property
-from floeberg.spec.snapshots.manifest_entry import ManifestFile
+from floeberg.spec.snapshots.manifest_entry import ManifestContent, ManifestFile
 
 SMALL_FILES: Final = "maintain.min-small-files"
 DELETE_RATIO: Final = "maintain.delete-ratio"
@@ -70,13 +70,23 @@ def figures(metadata: TableMetadata, manifests: list[ManifestFile]) -> Figures:
         text = summary.get(f"total-{name}")
         return int(text) if text is not None and text.isdigit() else None
 
+    def listed(content: ManifestContent, what: str) -> int | None:
+        """What the manifest list says, where the summary of another writer does not."""
+        own = [one for one in manifests if one.content is content]
+        counts = [getattr(one, f"{status}_{what}_count") for one in own for status in ("added", "existing")]
+        return None if None in counts else sum(counts)
+
+    def known(name: str, content: ManifestContent, what: str) -> int | None:
+        stated = total(name)
+        return listed(content, what) if stated is None else stated
+
     return Figures(
         snapshots=len(metadata.snapshots),
         manifests=len(manifests),
-        data_files=total("data-files"),
+        data_files=known("data-files", ManifestContent.DATA, "files"),
         bytes=total("files-size"),
-        records=total("records"),
-        delete_files=total("delete-files"),
+        records=known("records", ManifestContent.DATA, "rows"),
+        delete_files=known("delete-files", ManifestContent.DELETES, "files"),
         equality_deletes=total("equality-deletes"),
         position_deletes=total("position-deletes"),
     )

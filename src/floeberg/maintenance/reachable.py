@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from floeberg.catalogs.metadata_files import table_roots
 from floeberg.commit.pointer import TablePointer
-from floeberg.commit.workspace import Workspace
 from floeberg.errors import FileNotFound, StorageError
+from floeberg.maintenance.live_files import live_contents, manifests_of
+from floeberg.maintenance.path_match import path_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import FileContent, ManifestFile
 from floeberg.spec.snapshots.snapshot import Snapshot
+
+_Listed: TypeAlias = tuple[ManifestFile, TableMetadata]
+"""A manifest, and the table's metadata that know its spec."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,30 +34,26 @@ class Deleted:
 
 def delete_unreachable(pointer: TablePointer, *, before: TableMetadata, after: TableMetadata) -> Deleted:
     """Deletes what the snapshots of `before` reach and those of `after`, and of the table as it is now, do not: only
-    files inside the table's own folders, contents before the lists that name them."""
-    workspace = Workspace(pointer)
+    files inside the table's own folders, contents before the lists that name them. Memory holds the paths that are deleted,
+    and the paths of one other manifest at a time."""
     kept_in = [after, pointer.refresh().metadata]
     kept_ids = {snapshot.snapshot_id for metadata in kept_in for snapshot in metadata.snapshots}
     gone = [snapshot for snapshot in before.snapshots if snapshot.snapshot_id not in kept_ids]
-    kept_manifests = _manifests(workspace, ((snapshot, one) for one in kept_in for snapshot in one.snapshots))
+    kept_manifests = _manifests(pointer, ((snapshot, one) for one in kept_in for snapshot in one.snapshots))
     doomed = {
-        path: manifest
-        for path, manifest in _manifests(workspace, ((snapshot, before) for snapshot in gone)).items()
+        path: listed
+        for path, listed in _manifests(pointer, ((snapshot, before) for snapshot in gone)).items()
         if path not in kept_manifests
     }
-    contents = _contents(workspace, doomed.values(), before)
-    if contents:
-        for path in _contents(workspace, kept_manifests.values(), kept_in[-1]):
-            contents.pop(path, None)
+    contents = _unreachable(pointer, doomed.values(), kept_manifests.values())
     kept_lists = {snapshot.manifest_list for one in kept_in for snapshot in one.snapshots}
     lists = {one.manifest_list for one in gone if one.manifest_list and one.manifest_list not in kept_lists}
     statistics = _statistics(before) - set().union(*(_statistics(one) for one in kept_in))
     remover = _Remover(pointer, before)
-    by_kind = {kind: [path for path, one in contents.items() if one is kind] for kind in FileContent}
     return Deleted(
-        data_files=remover.remove(by_kind[FileContent.DATA]),
-        position_delete_files=remover.remove(by_kind[FileContent.POSITION_DELETES]),
-        equality_delete_files=remover.remove(by_kind[FileContent.EQUALITY_DELETES]),
+        data_files=remover.remove(contents[FileContent.DATA]),
+        position_delete_files=remover.remove(contents[FileContent.POSITION_DELETES]),
+        equality_delete_files=remover.remove(contents[FileContent.EQUALITY_DELETES]),
         manifests=remover.remove(doomed),
         manifest_lists=remover.remove(lists),
         statistics_files=remover.remove(statistics),
@@ -60,23 +61,35 @@ def delete_unreachable(pointer: TablePointer, *, before: TableMetadata, after: T
     )
 
 
-def _manifests(workspace: Workspace, snapshots: Iterable[tuple[Snapshot, TableMetadata]]) -> dict[str, ManifestFile]:
-    found: dict[str, ManifestFile] = {}
+def _manifests(pointer: TablePointer, snapshots: Iterable[tuple[Snapshot, TableMetadata]]) -> dict[str, _Listed]:
+    found: dict[str, _Listed] = {}
+    lists: set[str] = set()
     for snapshot, metadata in snapshots:
-        for manifest in workspace.manifests(snapshot, metadata):
-            found.setdefault(manifest.manifest_path, manifest)
+        if snapshot.manifest_list is not None:
+            if snapshot.manifest_list in lists:
+                continue
+            lists.add(snapshot.manifest_list)
+        for manifest in manifests_of(pointer, snapshot, metadata):
+            found.setdefault(manifest.manifest_path, (manifest, metadata))
     return found
 
 
-def _contents(
-    workspace: Workspace, manifests: Iterable[ManifestFile], metadata: TableMetadata
-) -> dict[str, FileContent]:
-    """The live files of manifests, with their kinds."""
-    return {
-        entry.data_file.file_path: entry.data_file.content
-        for manifest in manifests
-        for entry in workspace.live_entries(manifest, metadata)
-    }
+def _unreachable(
+    pointer: TablePointer, doomed: Iterable[_Listed], kept: Iterable[_Listed]
+) -> dict[FileContent, list[str]]:
+    """The files that doomed manifests hold and no kept one does, by their kind. A file with the path of a kept one under
+    another scheme or authority may be that file: it stays, and orphan removal tells."""
+    contents: dict[FileContent, dict[str, str]] = {kind: {} for kind in FileContent}
+    for manifest, metadata in doomed:
+        for location, kind in live_contents(pointer, manifest, metadata).iter_rows():
+            contents[FileContent(kind)][path_of(location)] = location
+    if any(contents.values()):
+        for manifest, metadata in kept:
+            for location in live_contents(pointer, manifest, metadata).get_column("file_path"):
+                path = path_of(location)
+                for found in contents.values():
+                    found.pop(path, None)
+    return {kind: list(found.values()) for kind, found in contents.items()}
 
 
 def _statistics(metadata: TableMetadata) -> set[str]:

@@ -1,16 +1,20 @@
 """Streams over a table: offsets along the history of a branch, and the files between two of them.
 
-A stream begins with all live rows of its start snapshot and goes on with what append snapshots add. An offset says how many of
-a snapshot's files were read, in the order of their paths, so that every process finds the same files between two offsets.
+A stream begins with all live rows of its start snapshot and goes on with what append snapshots add; a stream of changes goes on
+with the rows that each snapshot inserts and deletes. An offset says how many parts of a snapshot were read, in the order of
+their paths, so that every process finds the same parts between two offsets. A part is a file, or the files whose changes are
+compared with each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from floeberg.errors import InvalidInput, SnapshotNotFound, UnsupportedFeature
+from floeberg.scan.changelog import plan_changelog
+from floeberg.scan.changelog_tasks import ChangelogTask, independent_groups
 from floeberg.scan.incremental import plan_appends
 from floeberg.scan.manifest_frames import StoreFor
 from floeberg.scan.plan import plan_files
@@ -19,6 +23,8 @@ from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.spec.snapshots.snapshot import Operation, Snapshot
+
+Part: TypeAlias = tuple[FileScanTask, ...] | tuple[ChangelogTask, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,20 +38,25 @@ class StreamOptions:
     max_rows: int | None = None
     skip_deletes: bool = False
     skip_overwrites: bool = False
+    changes: bool = False
+    """Whether deleted rows come too, and all rows with what happened to them."""
     resumes_at_oldest: bool = False
     """Whether a stream whose snapshot has expired goes on with the oldest one that is left; otherwise it fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOffset:
-    """How far a stream has read: `position` files of a snapshot, all of them when `done`. `whole` is for the start snapshot,
-    of which all live files count and not those that it added. Without a snapshot, the table had none."""
+    """How far a stream has read: `position` parts of a snapshot, all of them when `done`. `whole` is for the start snapshot,
+    of which all live files count and not those that it added. Without a snapshot, the table had none. `ordinal` is the place
+    of the snapshot among those whose changes the stream has read, from 0."""
 
     table_uuid: str | None
     snapshot_id: int | None = None
     position: int = 0
     whole: bool = False
     done: bool = True
+    changes: bool = False
+    ordinal: int = -1
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -54,6 +65,8 @@ class StreamOffset:
             "position": self.position,
             "whole": self.whole,
             "done": self.done,
+            "changes": self.changes,
+            "ordinal": self.ordinal,
         }
 
     @classmethod
@@ -67,9 +80,21 @@ class StreamOffset:
                 position=int(document["position"]),
                 whole=bool(document["whole"]),
                 done=bool(document["done"]),
+                changes=bool(document.get("changes", False)),
+                ordinal=int(document.get("ordinal", -1)),
             )
         except (KeyError, ValueError, TypeError):
             raise InvalidInput(f"the checkpoint is of another source: {dict(document)!r:.200} is no offset") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A snapshot of a stream: whether all of its files count, the first part that was not read yet, and its ordinal."""
+
+    snapshot: Snapshot
+    whole: bool
+    first: int
+    ordinal: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,7 +105,7 @@ class StreamPlanner:
     metadata: TableMetadata
     options: StreamOptions
     store_for: StoreFor
-    known: dict[tuple[int, bool], list[FileScanTask]] = field(default_factory=dict)
+    known: dict[tuple[int, bool], list[Part]] = field(default_factory=dict)
 
     @property
     def head(self) -> Snapshot | None:
@@ -92,21 +117,23 @@ class StreamPlanner:
     def initial(self) -> StreamOffset:
         """Where a new stream begins. Raises SnapshotNotFound, and InvalidInput for a snapshot outside the branch."""
         options, head = self.options, self.head
-        uuid = self.metadata.table_uuid
+        nothing = StreamOffset(table_uuid=self.metadata.table_uuid, changes=options.changes)
         if head is None:
-            return StreamOffset(table_uuid=uuid)
+            return nothing
         history = list(self.metadata.ancestors(head.snapshot_id))
         if options.from_snapshot_id is not None:
             self.metadata.snapshot(options.from_snapshot_id)
             if options.from_snapshot_id not in {one.snapshot_id for one in history}:
                 raise self._not_in_history(options.from_snapshot_id)
-            return StreamOffset(table_uuid=uuid, snapshot_id=options.from_snapshot_id, whole=True, done=False)
+            return replace(nothing, snapshot_id=options.from_snapshot_id, whole=True, done=False, ordinal=0)
         if options.from_timestamp_ms is not None:
             younger = [one for one in history if one.timestamp_ms >= options.from_timestamp_ms]
             if not younger:
-                return StreamOffset(table_uuid=uuid, snapshot_id=head.snapshot_id)
-            return StreamOffset(table_uuid=uuid, snapshot_id=younger[-1].snapshot_id, done=False)
-        return StreamOffset(table_uuid=uuid, snapshot_id=history[-1].snapshot_id, whole=True, done=False)
+                return replace(nothing, snapshot_id=head.snapshot_id)
+            first = younger[-1]
+            ordinal = -1 if first.operation == Operation.REPLACE else 0
+            return replace(nothing, snapshot_id=first.snapshot_id, done=False, ordinal=ordinal)
+        return replace(nothing, snapshot_id=history[-1].snapshot_id, whole=True, done=False, ordinal=0)
 
     def advance(self, start: StreamOffset, *, until: int | None = None, limited: bool = True) -> StreamOffset:
         """The offset up to which the next batch reads: as far as the limits allow, and no further than a snapshot.
@@ -117,34 +144,33 @@ class StreamPlanner:
         max_files = self.options.max_files if limited else None
         max_rows = self.options.max_rows if limited else None
         reached, files, rows = start, 0, 0
-        for snapshot, whole, first in self._steps(start, goal):
-            tasks = self._tasks(snapshot, whole=whole)
-            for position in range(first, len(tasks)):
-                count = tasks[position].data_file.record_count
-                is_full = max_files is not None and files >= max_files
-                if is_full or (max_rows is not None and files and rows + count > max_rows):
-                    return self._at(snapshot, position, whole=whole, done=False)
-                files, rows = files + 1, rows + count
-            reached = self._at(snapshot, len(tasks), whole=whole, done=True)
+        for step in self._steps(start, goal):
+            parts = self._parts(step)
+            for position in range(step.first, len(parts)):
+                own_files, own_rows = len(parts[position]), _rows(parts[position])
+                is_full = max_files is not None and files + own_files > max_files
+                if files and (is_full or (max_rows is not None and rows + own_rows > max_rows)):
+                    return self._at(step, position, done=False)
+                files, rows = files + own_files, rows + own_rows
+            reached = self._at(step, len(parts), done=True)
         return reached
 
-    def between(self, start: StreamOffset, end: StreamOffset) -> list[FileScanTask]:
-        """The files of a batch. Raises as `advance` does."""
+    def between(self, start: StreamOffset, end: StreamOffset) -> list[Part]:
+        """The parts of a batch. Raises as `advance` does."""
         self.check_table(end)
         if start == end or end.snapshot_id is None:
             return []
         goal = self.metadata.find_snapshot(end.snapshot_id)
         if goal is None:
             raise self._expired(end.snapshot_id)
-        found: list[FileScanTask] = []
-        for snapshot, whole, first in self._steps(start, goal):
-            is_last = snapshot.snapshot_id == end.snapshot_id
-            found += self._tasks(snapshot, whole=whole)[first : end.position if is_last else None]
+        found: list[Part] = []
+        for step in self._steps(start, goal):
+            is_last = step.snapshot.snapshot_id == end.snapshot_id
+            found += self._parts(step)[step.first : end.position if is_last else None]
         return found
 
-    def _steps(self, start: StreamOffset, goal: Snapshot | None) -> Iterator[tuple[Snapshot, bool, int]]:
-        """The snapshots from an offset on, up to another: each with whether all of its files count, and the first that was not
-        read yet."""
+    def _steps(self, start: StreamOffset, goal: Snapshot | None) -> Iterator[_Step]:
+        """The snapshots from an offset on, up to another."""
         self.check_table(start)
         if goal is None:
             if start.snapshot_id is not None:
@@ -155,7 +181,7 @@ class StreamPlanner:
         if start.snapshot_id in ids:
             begun = ids.index(start.snapshot_id)
             if not start.done:
-                yield history[begun], start.whole, start.position
+                yield _Step(history[begun], start.whole, start.position, start.ordinal)
             history = history[begun + 1 :]
         elif start.snapshot_id is not None and self.metadata.find_snapshot(start.snapshot_id) is not None:
             raise self._not_in_history(start.snapshot_id)
@@ -164,18 +190,57 @@ class StreamPlanner:
             history[0].parent_snapshot_id != start.snapshot_id or not start.done
         ):
             raise self._expired(start.snapshot_id)
-        oldest_ms = self.options.from_timestamp_ms
+        # Once the stream has begun, a snapshot counts whatever its time: a writer's clock may have gone back.
+        oldest_ms, ordinal = self.options.from_timestamp_ms, start.ordinal
+        last = None if start.snapshot_id is None else self.metadata.find_snapshot(start.snapshot_id)
+        begun_already = oldest_ms is None or (last is not None and last.timestamp_ms >= oldest_ms)
         for snapshot in history:
-            if oldest_ms is None or snapshot.timestamp_ms >= oldest_ms:
-                yield snapshot, False, 0
+            begun_already = begun_already or snapshot.timestamp_ms >= (oldest_ms or 0)
+            if begun_already:
+                ordinal += snapshot.operation != Operation.REPLACE
+                yield _Step(snapshot, False, 0, ordinal)
 
-    def _tasks(self, snapshot: Snapshot, *, whole: bool) -> list[FileScanTask]:
-        key = (snapshot.snapshot_id, whole)
+    def _parts(self, step: _Step) -> list[Part]:
+        key = (step.snapshot.snapshot_id, step.whole)
         if key not in self.known:
-            self.known[key] = sorted(self._planned(snapshot, whole=whole), key=lambda task: task.data_file.file_path)
+            if self.options.changes:
+                parts: list[Part] = list(independent_groups(self._changes(step)))
+            else:
+                parts = [(task,) for task in self._files(step.snapshot, whole=step.whole)]
+            self.known[key] = sorted(parts, key=lambda part: min(task.data_file.file_path for task in part))
         return self.known[key]
 
-    def _planned(self, snapshot: Snapshot, *, whole: bool) -> list[FileScanTask]:
+    def _changes(self, step: _Step) -> list[ChangelogTask]:
+        snapshot = step.snapshot
+        if step.whole:
+            return [
+                ChangelogTask(
+                    change_ordinal=step.ordinal,
+                    commit_snapshot_id=snapshot.snapshot_id,
+                    data_file=task.data_file,
+                    data_sequence_number=task.data_sequence_number,
+                    file_sequence_number=task.file_sequence_number,
+                    before=None,
+                    after=task.deletes,
+                    residual=task.residual,
+                )
+                for task in self._files(snapshot, whole=True)
+            ]
+        parent_id = snapshot.parent_snapshot_id
+        try:
+            planned = plan_changelog(
+                self.metadata,
+                store_for=self.store_for,
+                from_snapshot_id=parent_id,
+                to_snapshot_id=snapshot.snapshot_id,
+            )
+        except SnapshotNotFound:
+            if not self.options.resumes_at_oldest:
+                raise self._expired(parent_id) from None
+            return []
+        return [replace(task, change_ordinal=step.ordinal) for task in planned.tasks]
+
+    def _files(self, snapshot: Snapshot, *, whole: bool) -> list[FileScanTask]:
         if whole:
             return list(
                 plan_files(
@@ -201,16 +266,21 @@ class StreamPlanner:
         kind = "delete" if snapshot.operation == Operation.DELETE else "overwrite"
         raise UnsupportedFeature(
             f"table {self.identifier}: snapshot {snapshot.snapshot_id} is of operation {snapshot.operation!r}, and a stream "
-            f"reads what appends add; pass over such with the option streaming-skip-{kind}-snapshots=true, or read the "
-            "changes of a range of snapshots with SELECT … FROM table.changes",
+            f"reads what appends add; pass over such with the option streaming-skip-{kind}-snapshots=true, or read "
+            "deleted and inserted rows as changes with streaming-changes=true and a new checkpoint location",
             table=self.identifier,
             snapshot_id=snapshot.snapshot_id,
         )
 
-    def _at(self, snapshot: Snapshot, position: int, *, whole: bool, done: bool) -> StreamOffset:
-        uuid = self.metadata.table_uuid
+    def _at(self, step: _Step, position: int, *, done: bool) -> StreamOffset:
         return StreamOffset(
-            table_uuid=uuid, snapshot_id=snapshot.snapshot_id, position=position, whole=whole, done=done
+            table_uuid=self.metadata.table_uuid,
+            snapshot_id=step.snapshot.snapshot_id,
+            position=position,
+            whole=step.whole,
+            done=done,
+            changes=self.options.changes,
+            ordinal=step.ordinal,
         )
 
     def check_table(self, offset: StreamOffset) -> None:
@@ -220,6 +290,13 @@ class StreamPlanner:
                 f"table {self.identifier}: the checkpoint is of another table (uuid {offset.table_uuid}, this one has "
                 f"{self.metadata.table_uuid}): it was dropped and created anew, or the query reads another table; start with a "
                 "new checkpoint location",
+                table=self.identifier,
+            )
+        if offset.changes != self.options.changes:
+            read = "changes" if offset.changes else "appended rows"
+            raise InvalidInput(
+                f"table {self.identifier}: the checkpoint is of a stream of {read}; streaming-changes cannot be changed for a "
+                "query: start with a new checkpoint location",
                 table=self.identifier,
             )
 
@@ -240,3 +317,7 @@ class StreamPlanner:
             table=self.identifier,
             snapshot_id=snapshot_id,
         )
+
+
+def _rows(part: Part) -> int:
+    return sum(task.data_file.record_count for task in part)

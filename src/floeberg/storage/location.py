@@ -75,6 +75,13 @@ class Location:
         """The one canonical form, with a scheme always."""
         return f"{self.scheme}://{self.authority}{self.path}"
 
+    @property
+    def spellings(self) -> frozenset[str]:
+        """How writers write this location: as it is here, and with every name of its scheme."""
+        names = [name for name, scheme in SCHEMES.items() if scheme == self.scheme]
+        found = {self.text, *(f"{name}://{self.authority}{self.path}" for name in names)}
+        return frozenset(found | {self.path, f"file:{self.path}"} if self.scheme == "file" else found)
+
     def is_within(self, root: Location) -> bool:
         """Whether this is `root` or below it, by whole segments: `/ab` is not within `/a`."""
         if (self.scheme, self.authority) != (root.scheme, root.authority):

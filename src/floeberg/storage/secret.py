@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hmac
+import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import NoReturn
+from pathlib import Path
+from typing import NoReturn, Self
 
-from floeberg.errors import SecurityError
+from floeberg.errors import InvalidInput, SecurityError
 
 MASK = "***"
+_REFERENCE = re.compile(r"secret:(env|file):(.+)")
 
 _SECRET_WORDS = ("secret", "token", "password", "passwd", "credential", "signature", "key", "sas", "auth")
 _PUBLIC_NAMES = frozenset(
@@ -18,12 +21,47 @@ _PUBLIC_NAMES = frozenset(
 
 
 class Secret:
-    """A credential. Every way of printing it gives `***`; `reveal` is the one way to the value."""
+    """A credential. Every way of printing it gives `***`; `reveal` is the one way to the value. One that is found by the name
+    of a variable or a file can be found by other processes as well."""
 
-    __slots__ = ("_value",)
+    __slots__ = ("_reference", "_value")
 
     def __init__(self, value: str) -> None:
         self._value = value
+        self._reference: str | None = None
+
+    @classmethod
+    def from_env(cls, variable: str) -> Self:
+        """What an environment variable holds. Raises InvalidInput when this process has no such variable."""
+        value = os.environ.get(variable)
+        if not value:
+            raise InvalidInput(
+                f"the environment variable {variable}, which holds a credential, is not set in this process; every process "
+                "that opens the catalog needs it"
+            )
+        return cls._found(value, f"secret:env:{variable}")
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """What a file holds, without the line's end. Raises InvalidInput when this process cannot read it."""
+        try:
+            value = Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(f"the file {path}, which holds a credential, cannot be read: {error}") from None
+        if not value:
+            raise InvalidInput(f"the file {path}, which shall hold a credential, is empty")
+        return cls._found(value, f"secret:file:{path}")
+
+    @classmethod
+    def _found(cls, value: str, reference: str) -> Self:
+        secret = cls(value)
+        secret._reference = reference
+        return secret
+
+    @property
+    def reference(self) -> str | None:
+        """The text by which another process finds it, `secret:env:NAME` or `secret:file:PATH`; None for a literal one."""
+        return self._reference
 
     def reveal(self) -> str:
         """The value, for the client that needs it and nothing else."""
@@ -57,6 +95,16 @@ class Secret:
         raise SecurityError(
             "a Secret is never serialised; pass the credential to the other process on purpose, by reveal()"
         )
+
+
+def found_secret(value: str | Secret) -> str | Secret:
+    """A text `secret:env:NAME` or `secret:file:PATH` as the Secret that it names, any other value as it is. For what a user
+    gives, never for what a server sends. Raises InvalidInput when there is no such variable or file."""
+    text = value if isinstance(value, str) else "" if value.reference else value.reveal()
+    match = _REFERENCE.fullmatch(text)
+    if match is None:
+        return value
+    return Secret.from_env(match[2]) if match[1] == "env" else Secret.from_file(match[2])
 
 
 def is_secret_name(name: str) -> bool:

@@ -14,7 +14,6 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 import floeberg as fb
 from floeberg import errors
 from floeberg.spark.host.spark_errors import _BY_CLASS, raises_spark_errors, to_spark_error
-from floeberg.spark.procedures.call import LATER
 
 SAME_AS_SPARK = [
     "SELECT * FROM {n}.nope",
@@ -255,11 +254,6 @@ def test_what_is_not_there_yet_says_so(tables: Any, tmp_path: Path) -> None:
     asked = {
         "readStream of /data/t": lambda: tables.readStream.format("iceberg").load("/data/t"),
         "writeStream to /data/t": lambda: stream.writeStream.format("iceberg").start("/data/t"),
-        "ANALYZE TABLE": lambda: tables.sql("ANALYZE TABLE lake.db.t COMPUTE STATISTICS"),
-        **{
-            f"lake.system.{name}": lambda name=name: tables.sql(f"CALL lake.system.{name}(table => 'db.t')")
-            for name in LATER
-        },
     }
     for words, call in asked.items():
         error = raised(call)

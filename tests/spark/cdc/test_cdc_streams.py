@@ -47,9 +47,7 @@ class Source:
 
 
 @pytest.fixture
-def source(session: Any, tmp_path: Path, is_connect: bool) -> Source:
-    if is_connect:
-        pytest.skip("over Connect foreachBatch runs in the server, where the session is not attached")
+def source(session: Any, tmp_path: Path) -> Source:
     return Source(session, tmp_path)
 
 
@@ -61,6 +59,7 @@ def _rows(spark: Any, table: str) -> set[tuple[Any, ...]]:
     return {tuple(row) for row in spark.table(table).collect()}
 
 
+@pytest.mark.connect
 def test_a_stream_commits_each_epoch_once_also_when_the_last_one_is_replayed(session: Any, source: Source) -> None:
     session.sql("CREATE TABLE lake.db.streamed (id bigint, name string)")
     source.add(_event("I", 1, 1, "X"), _event("I", 2, 2, "A"))

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from floeberg.api.attach import explain
+from floeberg.spark.host.kept_frames import KeptFrames
 from floeberg.spark.host.session import session_of
 from floeberg.spark.read import frame as frames
+from floeberg.spark.read.frame import table_frame
+from floeberg.spark.read.join_keys import JoinKey, KeyValues
+from floeberg.spec.types import LONG
+from spark_runs.spark_rows import loaded
 
 
 @pytest.fixture
@@ -85,6 +91,24 @@ def test_other_settings_make_another_frame(session: Any, made: list[str]) -> Non
     finally:
         session.conf.unset("spark.sql.ansi.enabled")
     assert len(made) == 2
+
+
+@dataclass(frozen=True)
+class SomeKeys:
+    """Keys of a join: the ids of one of the two files."""
+
+    def values(self, *, beside_rows: int) -> KeyValues:
+        return KeyValues(LONG, (1, 2), "another table")
+
+
+@pytest.mark.parametrize("keys", [(), (JoinKey("id", SomeKeys()),)], ids=["no join", "join"])
+def test_a_frame_of_some_columns_is_nobody_elses(session: Any, made: list[str], keys: tuple[JoinKey, ...]) -> None:
+    table, kept = loaded(session.lake.load_table("db.reused")), KeptFrames()
+    for select in (["v"], None, ["id"], None):
+        frame = table_frame(session, table, select=select, keys=keys, kept=kept)
+        assert frame.columns == (select or ["id", "v"])
+        assert frame.count() == (5 if keys else 10)
+    assert len(made) == 3
 
 
 def test_a_frame_that_is_used_again_is_explained(session: Any, made: list[str]) -> None:

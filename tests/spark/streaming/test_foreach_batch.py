@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import floeberg as fb
 
 
@@ -11,6 +13,7 @@ def rows(session, name: str) -> list[tuple[int, ...]]:
     return sorted(tuple(row) for row in session.table(name).collect())
 
 
+@pytest.mark.connect
 def test_a_function_changes_tables_in_every_way_once(session, table, stream):
     session.sql("CREATE TABLE lake.db.last (id BIGINT, p INT) USING iceberg")
     warehouse = session.lake.load_table("db.t").location.rpartition("/db/")[0]

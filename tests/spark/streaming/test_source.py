@@ -7,6 +7,12 @@ from pyspark.errors import StreamingQueryException
 
 import floeberg as fb
 from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.server.served_catalog import ServedCatalog
+from floeberg.server.settings import ServerSettings
+from floeberg.server.tokens import Tokens
+from servers.floeberg_server import server_in_thread
+
+TOKEN = "sentinel-token-0123456789"
 
 
 class Reading:
@@ -89,6 +95,7 @@ def test_a_table_that_was_made_anew_is_an_error(session, table, reading):
         reading.run()
 
 
+@pytest.mark.connect
 def test_a_stream_from_table_to_table(session, table, stream):
     session.sql("CREATE TABLE lake.db.copy (id BIGINT, p INT) USING iceberg")
     session.sql("INSERT INTO lake.db.t SELECT id, CAST(id AS INT) FROM range(100)")
@@ -100,10 +107,29 @@ def test_a_stream_from_table_to_table(session, table, stream):
     session.sql("DROP TABLE lake.db.copy")
 
 
+@pytest.mark.connect
+def test_streams_of_a_rest_catalog_find_their_token_by_the_name_of_a_file(session, table, stream, tmp_path):
+    (tmp_path / "token").write_text(TOKEN)
+    served = ServedCatalog.of(session.lake, warehouse=session.lake.load_table("db.t").location.rpartition("/db/")[0])
+    with (
+        server_in_thread([served], ServerSettings(tokens=Tokens([TOKEN]))) as url,
+        fb.catalog("literal", type="rest", uri=url, properties={"token": TOKEN}) as literal,
+        fb.catalog("rest", type="rest", uri=url, properties={"token": f"secret:file:{tmp_path}/token"}) as named,
+    ):
+        named.create_table("db.a", "id bigint")
+        fb.attach(session, literal, named)
+        session.sql("INSERT INTO rest.db.a VALUES (1), (2)")
+        with pytest.raises(UnsupportedFeature, match="credential token does not travel"):
+            session.readStream.table("literal.db.a")
+        stream.writer(session.readStream.table("rest.db.a")).toTable("rest.db.b").awaitTermination()
+        assert sorted(row[0] for row in session.table("rest.db.b").collect()) == [1, 2]
+        for name in ("db.a", "db.b"):
+            named.drop_table(name)
+
+
 REFUSED = [
     ({"no-such": "1"}, InvalidInput, "no-such"),
     ({"streaming-max-files-per-micro-batch": "0"}, InvalidInput, "from 1 on"),
-    ({"streaming-changes": "true"}, UnsupportedFeature, "not there yet"),
     ({"streaming-on-expired": "x"}, InvalidInput, "fail or oldest"),
     ({"stream-from-timestamp": "1", "stream-from-snapshot-id": "1"}, InvalidInput, "keep one"),
 ]

@@ -48,6 +48,36 @@ def resolve_ids(
     raise _without_ids(fields, location, "the table has no name mapping to find its columns")
 
 
+def spelled_mapping(mapping: NameMapping, fields: Sequence[FileField]) -> NameMapping:
+    """The mapping with a file's spelling of names beside its own, where they differ in case alone and mean one column."""
+    return NameMapping(_spelled(mapping.fields, fields, [field.name for field in fields]))
+
+
+def _spelled(
+    mappings: tuple[MappedField, ...], fields: Sequence[FileField], names: Sequence[str]
+) -> tuple[MappedField, ...]:
+    known = {name: number for number, mapping in enumerate(mappings) for name in mapping.names}
+    found = list(mappings)
+    for field, name in zip(fields, names, strict=True):
+        number = known.get(name)
+        if number is None:
+            alike = [at for at, mapping in enumerate(mappings) if _is_spelling(name, mapping, names)]
+            if len(alike) != 1:
+                continue
+            number = alike[0]
+            found[number] = replace(found[number], names=(*found[number].names, name))
+        below = _spelled(found[number].fields, field.children, _child_names(field))
+        found[number] = replace(found[number], fields=below)
+    return tuple(found)
+
+
+def _is_spelling(name: str, mapping: MappedField, names: Sequence[str]) -> bool:
+    """Whether the name is that of a mapped column but for its case, and the only one of the file that is."""
+    lowered = {known.lower() for known in mapping.names}
+    rivals = [other for other in names if other.lower() in lowered]
+    return mapping.field_id is not None and rivals == [name]
+
+
 def _without_ids(fields: Sequence[FileField], location: str, why: str) -> DataFileCorrupt:
     return DataFileCorrupt(
         f"{location} has no field ids, and {why} ({', '.join(repr(field.name) for field in fields[:10])}); set the table "

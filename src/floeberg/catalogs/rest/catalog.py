@@ -14,6 +14,7 @@ from floeberg.catalogs.base import (
     TableSwap,
     unsupported,
 )
+from floeberg.catalogs.given_settings import GivenSettings
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.rest import endpoints as e
 from floeberg.catalogs.rest.metrics import MetricsReporter
@@ -33,6 +34,9 @@ from floeberg.storage.secret import Secret
 
 class RestCatalog:
     """A catalog that a server keeps."""
+
+    given: GivenSettings | None = None
+    """By which another process opens it again."""
 
     def __init__(self, session: RestSession, *, stores: StoreRegistry) -> None:
         self._session = session

@@ -10,14 +10,14 @@ from typing import Final
 from floeberg.arrow.formats.write_properties import write_properties
 from floeberg.arrow.scan.execute import TableReader, table_reader
 from floeberg.arrow.write.table_writer import TableWriter
-from floeberg.commit.commit import commit_operations
+from floeberg.commit.commit import commit_operations, proves_nothing_landed
 from floeberg.commit.operation import Target
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.producer import branch_head
 from floeberg.commit.remove_dangling_deletes import RemoveDanglingDeletes
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.workspace import Workspace
-from floeberg.errors import FloebergError, InvalidInput, ValidationConflict
+from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.maintenance.check import Progress
@@ -218,7 +218,7 @@ def _once(
         )
         committed = commit_operations(pointer, state, [operation], engine_summary=request.engine_summary)
     except BaseException as error:
-        if not isinstance(error, FloebergError) or error.cleanup_safe or isinstance(error, InvalidInput):
+        if proves_nothing_landed(error):
             writer.discard()
         raise
     return RewrittenDeletes(

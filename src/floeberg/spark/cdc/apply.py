@@ -90,6 +90,7 @@ def apply_events(frame: DataFrame, name: str, options: CdcOptions, once: Transac
             f"the session that {name} is to be found in is not attached; call floeberg.attach(spark, …) first"
         )
     identifier = session.table_identifier(parse_parts(name))
+    sent = _SentLetters()
 
     def run() -> CdcResult:
         resolved = session.resolve(identifier)
@@ -97,7 +98,7 @@ def apply_events(frame: DataFrame, name: str, options: CdcOptions, once: Transac
             raise InvalidInput(f"{name} is a view; events are applied to a table")
         metadata = resolved.table.state.metadata
         where = destination(session.spark, metadata, selector=resolved.selector, branch=options.branch)
-        return _Batch(session, resolved.identifier, frame, resolved.table, where, options, once).run()
+        return _Batch(session, resolved.identifier, frame, resolved.table, where, options, once, sent).run()
 
     policy = RetryPolicy.from_properties(session.resolve(identifier).table.state.metadata.properties)  # type: ignore[union-attr]
     return _again_on_conflict(run, policy)
@@ -120,6 +121,13 @@ class _Letters:
     task: DeadLetterTask
 
 
+@dataclass(slots=True)
+class _SentLetters:
+    """How many dead letters an earlier attempt of the batch has committed; None when there was none."""
+
+    count: int | None = None
+
+
 class _Batch:
     """One attempt to apply a batch to a table as it is loaded."""
 
@@ -132,6 +140,7 @@ class _Batch:
         where: Destination,
         options: CdcOptions,
         once: Transaction | None,
+        sent: _SentLetters,
     ) -> None:
         check_takes_deltas(table.state.metadata, table.state.identifier)
         self._session = session
@@ -141,6 +150,7 @@ class _Batch:
         self._where = where
         self._options = options
         self._once = None if once is None else once.at(where)
+        self._sent = sent
 
     @property
     def _name(self) -> str:
@@ -299,13 +309,23 @@ class _Batch:
         return _Letters(table, dead_letter_task(table, target=self._name, batch=batch))
 
     def _commit_dead_letters(self, letters: _Letters | None, files: list[DataFile]) -> None:
-        """Before the batch itself, so that no bad event is lost; once for each target, which names the application."""
+        """Before the batch itself, so that no bad event is lost; once for each target, which names the application. An attempt
+        that finds more bad events than the one before it, because the table changed meanwhile, commits all of its own."""
         if letters is None or not files:
             return
         once = self._once
         if once is not None:
             once = AppTransaction(app_id=f"{once.app_id} {self._name}", version=once.version, content=once.content)
-        if self._commit(letters.table, [Append(files=files)], once).skipped is not None:
+        count = sum(file.record_count for file in files)
+        if self._sent.count is None:
+            committed = self._commit(letters.table, [Append(files=files)], once)
+            self._sent.count = count if committed.skipped is None else _added_records(committed, default=count)
+            if committed.skipped is None:
+                return
+        if count > self._sent.count:
+            self._commit(letters.table, [Append(files=files)], None)
+            self._sent.count = count
+        else:
             remove_written(letters.task.writer, letters.table)
 
     def _commit(self, table: LoadedTable, operations: list[Operation], once: AppTransaction | None) -> Committed:
@@ -331,6 +351,14 @@ class _Batch:
             bad=counts.bad,
             older=older,
         )
+
+
+def _added_records(committed: Committed, *, default: int) -> int:
+    """How many records the snapshot added for which a commit was skipped; a default where that is not known any more."""
+    assert committed.skipped is not None
+    snapshot = committed.state.metadata.find_snapshot(committed.skipped.snapshot_id)
+    text = None if snapshot is None else snapshot.summary.get("added-records")
+    return int(text) if text is not None and text.isdigit() else default
 
 
 def _partition_types(metadata: TableMetadata, specs: tuple[PartitionSpec, ...]) -> dict[int, StructType]:

@@ -13,7 +13,10 @@ from floeberg.errors import ColumnNotFound, InvalidInput
 from floeberg.spark.cdc.apply import CdcResult, Transaction, apply_events
 from floeberg.spark.cdc.envelope_events import VALUE
 from floeberg.spark.cdc.options import DEBEZIUM, CdcOptions
+from floeberg.spark.host.session import session_of
+from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.lexer import quote_name
+from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -32,21 +35,42 @@ def apply_routed(
     frame: DataFrame, routes: Routes, options: CdcOptions, once: Transaction | None = None
 ) -> list[CdcResult]:
     """Applies the events of each table, one commit a table; a table that holds the batch already is skipped. The batch is
-    kept while that lasts. Raises InvalidInput, before any commit, for events of no table."""
+    kept while that lasts. Raises InvalidInput, before any commit, for events of no table, and for routes to one table that
+    differ in its key."""
+    by_table = _by_table(frame, routes, options)
     frame = frame.persist()
     try:
         route = _route(frame, routes.by, options)
         _refuse_unrouted(frame, route, routes, options)
         results = []
-        for value, table in routes.tables.items():
-            keys = routes.keys.get(value, options.keys)
-            rows = frame.where(route == F.lit(value))
-            if routes.by in rows.columns and options.format != DEBEZIUM:
-                rows = rows.drop(routes.by)
-            results.append(apply_events(rows, table, replace(options, keys=keys), once))
+        for values in by_table:
+            keys = routes.keys.get(values[0], options.keys)
+            rows = frame.where(route.isin(values))
+            if options.format != DEBEZIUM:
+                rows = rows.drop(*(name for name in rows.columns if name.lower() == routes.by.lower()))
+            results.append(apply_events(rows, routes.tables[values[0]], replace(options, keys=keys), once))
         return results
     finally:
         frame.unpersist()
+
+
+def _by_table(frame: DataFrame, routes: Routes, options: CdcOptions) -> list[list[str]]:
+    """The routes of each table. Events that several routes send to one table (those of shards) are one batch of it: a second
+    commit of the same transaction would be taken for a replay."""
+    session = session_of(frame.sparkSession)
+    if session is None:
+        raise InvalidInput(
+            "the session that the tables are to be found in is not attached; call floeberg.attach(spark, …)"
+        )
+    found: dict[TableIdentifier, list[str]] = {}
+    for value, table in routes.tables.items():
+        same = found.setdefault(session.table_identifier(parse_parts(table)), [])
+        same.append(value)
+        if routes.keys.get(value, options.keys) != routes.keys.get(same[0], options.keys):
+            raise InvalidInput(
+                f"routes {same[0]!r} and {value!r} both lead to {table}, with different keys; a table has one key"
+            )
+    return list(found.values())
 
 
 def _route(frame: DataFrame, by: str, options: CdcOptions) -> Column:

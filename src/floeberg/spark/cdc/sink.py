@@ -13,6 +13,7 @@ from floeberg.spark.cdc.options import CdcOptions
 from floeberg.spark.cdc.routing import Routes, apply_routed
 from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.streaming.checkpoint import Checkpoint
+from floeberg.spark.streaming.maintenance import commits_between, maintain_after
 from floeberg.spark.streaming.sink import CHECKPOINT_LOCATION
 from floeberg.sql.text.cursor import parse_parts
 
@@ -33,6 +34,8 @@ class CdcSink:
     checkpoint: Checkpoint | None = None
     app_id: str | None = None
     """In place of the query's id."""
+    maintain_every: int | None = None
+    """After so many epochs the tables are maintained."""
     _uuids: dict[str, str | None] = field(default_factory=dict)
 
     def __call__(self, batch: DataFrame, epoch_id: int) -> CdcResult | list[CdcResult]:
@@ -47,10 +50,16 @@ class CdcSink:
         for name in names:
             self._check_same_table(session, name)
         once = self._transaction(spark, epoch_id)
+        result: CdcResult | list[CdcResult]
         with _few_tasks(spark):
             if isinstance(self.target, Routes):
-                return apply_routed(batch, self.target, self.options, once)
-            return apply_events(batch, self.target, self.options, once)
+                result = apply_routed(batch, self.target, self.options, once)
+            else:
+                result = apply_events(batch, self.target, self.options, once)
+        for name in names:
+            identifier = session.table_identifier(parse_parts(name))
+            maintain_after(session, spark, identifier, epoch_id=epoch_id, every=self.maintain_every)
+        return result
 
     def _transaction(self, spark: SparkSession, epoch_id: int) -> Transaction:
         if self.app_id is not None or self.checkpoint is None:
@@ -87,7 +96,12 @@ def _few_tasks(spark: SparkSession) -> Iterator[None]:
 
 
 def cdc_sink(
-    target: str | Routes, options: CdcOptions, *, checkpoint: str | None, app_id: str | None = None
+    target: str | Routes,
+    options: CdcOptions,
+    *,
+    checkpoint: str | None,
+    app_id: str | None = None,
+    maintain_every: int | None = None,
 ) -> CdcSink:
     """A sink that knows its epochs by the query of a checkpoint, or by an application's id. Raises InvalidInput for neither
     or both."""
@@ -97,10 +111,18 @@ def cdc_sink(
             f"{CHECKPOINT_LOCATION}, or app_id=, an id that a restart keeps; not both"
         )
     found = None if checkpoint is None else Checkpoint(checkpoint.rstrip("/"))
-    return CdcSink(target=target, options=options, checkpoint=found, app_id=app_id)
+    every = commits_between(maintain_every)
+    return CdcSink(target=target, options=options, checkpoint=found, app_id=app_id, maintain_every=every)
 
 
-def stream_writer(stream: DataFrame, target: str | Routes, options: CdcOptions, *, checkpoint: str | None) -> Any:
+def stream_writer(
+    stream: DataFrame,
+    target: str | Routes,
+    options: CdcOptions,
+    *,
+    checkpoint: str | None,
+    maintain_every: int | None = None,
+) -> Any:
     """A DataStreamWriter whose query applies the events; its checkpoint location is set."""
-    sink = cdc_sink(target, options, checkpoint=checkpoint)
+    sink = cdc_sink(target, options, checkpoint=checkpoint, maintain_every=maintain_every)
     return stream.writeStream.foreachBatch(sink).option(CHECKPOINT_LOCATION, checkpoint)

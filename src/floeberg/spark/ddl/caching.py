@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Final
 from pyspark import StorageLevel
 
 from floeberg.errors import InvalidInput, NotFound
+from floeberg.spark.ddl.views import create_view
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
-from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.session_state import CacheKey, Selection
-from floeberg.spark.query.run import query_frame, span_frame
+from floeberg.spark.query.run import view_rows
 from floeberg.spark.read import table_cache
 from floeberg.spark.read.named_tables import frame_of, on_wap_branch, selection_of
+from floeberg.sql.statements.session_statements import CreateView
 from floeberg.sql.statements.statements import CacheTable, Pairs, RefreshTable, UncacheTable
-from floeberg.sql.text.names import TableIdentifier, quoted
+from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,16 +27,13 @@ _STORAGE_LEVEL: Final = "storagelevel"
 
 
 def cache_table(execution: Execution, statement: CacheTable) -> DataFrame:
-    """CACHE TABLE t keeps a table's rows until it changes; CACHE TABLE v AS query makes a temporary view of rows that
-    stay as they are, as Spark's own does."""
+    """CACHE TABLE t keeps a table's rows until it changes; CACHE TABLE v AS query makes a temporary view, which shows later
+    commits as any other, and keeps its rows until then."""
     level = _storage_level(statement.options)
-    if statement.query is not None:
-        frame = span_frame(execution, statement.query).persist(level)
-        name = statement.table.parts[-1]
-        original(frame, "createTempView")(name)
-        execution.session.forget_view(name.lower())
-    else:
-        frame = cache_named(execution, execution.session.table_identifier(statement.table.parts), level)
+    session = execution.session
+    if statement.query is not None and statement.references is not None:
+        create_view(execution, CreateView(statement.table, statement.query, statement.references, temporary=True))
+    frame = cache_named(Execution(session, ""), session.table_identifier(statement.table.parts), level)
     if not statement.lazy:
         frame.count()
     return nothing(execution.spark)
@@ -46,9 +44,8 @@ def cache_named(execution: Execution, identifier: TableIdentifier, level: Storag
     session, resolved = execution.session, execution.resolve(identifier)
     table = resolved.table
     if table is None:
-        text = f"SELECT * FROM {quoted(identifier.qualified)}"
         key = CacheKey.of(identifier, Selection())
-        return table_cache.keep(session, key, None, level=level, make=lambda: query_frame(execution, text))
+        return table_cache.keep(session, key, None, level=level, make=lambda: view_rows(execution, resolved))
     selection = selected(session, resolved)
     key = CacheKey.of(resolved.identifier, selection)
     return table_cache.keep(session, key, table, level=level, make=lambda: frame_of(session, table, selection))

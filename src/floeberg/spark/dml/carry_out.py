@@ -13,8 +13,7 @@ from pyroaring import BitMap64
 
 from floeberg.arrow.changes.row_level import DeletedRows, FoundRows, RowCounts
 from floeberg.arrow.write.table_writer import TableWriter
-from floeberg.commit.commit import Committed, commit_operations
-from floeberg.errors import FloebergError, InvalidInput
+from floeberg.commit.commit import Committed, commit_operations, proves_nothing_landed
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.files.deletion_vector import encode_deletion_vector
 from floeberg.row_changes.row_change import RowChange, with_written_deletes
@@ -93,7 +92,7 @@ def removed_on_failure(
     try:
         yield
     except BaseException as error:
-        if not isinstance(error, FloebergError) or error.cleanup_safe or isinstance(error, InvalidInput):
+        if proves_nothing_landed(error):
             _remove(target, written, writer)
         raise
 

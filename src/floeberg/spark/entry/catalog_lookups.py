@@ -198,12 +198,12 @@ def _list_columns(self: Any, tableName: str, dbName: str | None = None) -> list[
     ]
 
 
-def _by_statement(method: str, text: str) -> Callable[..., None]:
-    """A method that is a statement: `refreshTable` is REFRESH TABLE."""
+def _by_statement(method: str, text: str, *, of_views: bool = False) -> Callable[..., None]:
+    """A method that is a statement: `refreshTable` is REFRESH TABLE. With `of_views` it is ours for remembered views too."""
 
     def run(self: Any, tableName: str, *more: Any, **named: Any) -> None:
         session = _session(self)
-        identifier = _identifier(session, tableName)
+        identifier = (_cached_name if of_views else _identifier)(session, tableName)
         if session is None or identifier is None:
             original(self, method)(tableName, *more, **named)
         else:
@@ -243,9 +243,14 @@ def _create_table(
     return run_sql(session, f"SELECT * FROM {quoted(parse_parts(tableName))}")
 
 
+def _cached_name(session: AttachedSession | None, name: str) -> TableIdentifier | None:
+    """The identifier of a table or remembered view: Spark's view of the same name is not what is read."""
+    return None if session is None else session.names().table(parse_parts(name))
+
+
 def _is_cached(self: Any, tableName: str) -> bool:
     session = _session(self)
-    identifier = _identifier(session, tableName)
+    identifier = _cached_name(session, tableName)
     if session is None or identifier is None:
         return bool(original(self, "isCached")(tableName))
     resolved = session.resolve(identifier)
@@ -254,7 +259,7 @@ def _is_cached(self: Any, tableName: str) -> bool:
 
 def _cache_table(self: Any, tableName: str, storageLevel: StorageLevel | None = None) -> None:
     session = _session(self)
-    identifier = _identifier(session, tableName)
+    identifier = _cached_name(session, tableName)
     if session is None or identifier is None:
         original(self, "cacheTable")(tableName, storageLevel)
     else:
@@ -291,7 +296,7 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     "isCached": _is_cached,
     "createTable": _create_table,
     "cacheTable": _cache_table,
-    "uncacheTable": _by_statement("uncacheTable", "UNCACHE TABLE {}"),
+    "uncacheTable": _by_statement("uncacheTable", "UNCACHE TABLE {}", of_views=True),
     "refreshTable": _by_statement("refreshTable", "REFRESH TABLE {}"),
     "dropTempView": _drop_temp_view,
     "dropGlobalTempView": _drop_global_temp_view,

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.filesystem_pointer import FilesystemPointer
 from floeberg.commit.append import Append
-from floeberg.commit.commit import commit_operations
+from floeberg.commit.commit import commit_operations, proves_nothing_landed
 from floeberg.commit.operation import Operation, Target
 from floeberg.commit.overwrite import Overwrite
 from floeberg.effects.protocols import Effects
@@ -103,15 +103,23 @@ class PathWriter(DataSourceArrowWriter):  # type: ignore[misc]
             return
         transaction = None if self._once is None else self._once.transaction
         summary = {"engine-name": "spark"}
-        committed = commit_operations(table.pointer, table.state, operations, engine_summary=summary, once=transaction)
+        try:
+            committed = commit_operations(
+                table.pointer, table.state, operations, engine_summary=summary, once=transaction
+            )
+        except BaseException as error:
+            if proves_nothing_landed(error):
+                _remove(table, files)
+            raise
         if self._once is not None:
             self._once.ended(committed, written=files, pointer=table.pointer)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Nothing was committed: removes the files of the tasks that succeeded."""
-        table = self._table()
-        for file in self._files(messages):
-            table.pointer.store_for(file.file_path).delete(file.file_path)
+        """Removes the files of the tasks that succeeded, when others failed. Spark calls this after a failed `commit` too, in
+        another process: where every task answered, the commit was tried, may have taken effect, and removed the files itself
+        if it is proved that it did not."""
+        if any(message is None for message in messages):
+            _remove(self._table(), self._files(messages))
 
     def _table(self) -> LoadedTable:
         effects = system_effects()
@@ -124,6 +132,11 @@ class PathWriter(DataSourceArrowWriter):  # type: ignore[misc]
             if isinstance(message, WrittenFiles)
             for file in message.files
         ]
+
+
+def _remove(table: LoadedTable, files: Sequence[DataFile]) -> None:
+    for file in files:
+        table.pointer.store_for(file.file_path).delete(file.file_path)
 
 
 def _refuse_unheeded(options: WriteOptions, table: str) -> None:

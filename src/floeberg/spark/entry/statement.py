@@ -21,12 +21,13 @@ from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.spark_errors import quote_statement
 from floeberg.spark.procedures.call import call
+from floeberg.spark.procedures.statistics import analyze_table
 from floeberg.spark.query.run import run_query
 from floeberg.sql.statements import call_statement
 from floeberg.sql.statements import dml_statements as dml
 from floeberg.sql.statements import session_statements as ses
 from floeberg.sql.statements import statements as sts
-from floeberg.sql.statements.classify import Classified, classify
+from floeberg.sql.statements.classify import Classified, classify, executes_text
 from floeberg.sql.text.byte_strings import may_hold_invalid_utf8
 from floeberg.sql.text.cursor import Args, Cursor
 from floeberg.sql.text.lexer import first_words, with_backquotes
@@ -40,6 +41,8 @@ Executor = Callable[[Execution, Any], "DataFrame"]
 _CREATES: Final = re.compile(
     r"\s*(?:CREATE|REPLACE)\b.*\bUSING\s+[`'\"]?(?:iceberg|floeberg)\b", re.IGNORECASE | re.DOTALL
 )
+
+_IMMEDIATE_IN_SCRIPT: Final = re.compile(r".*\bBEGIN\b.*\bEXECUTE\b.*\bIMMEDIATE\b", re.IGNORECASE | re.DOTALL)
 
 
 def run_sql(
@@ -92,15 +95,16 @@ def _classified(
 def _refuse_hidden_text(sql: str) -> None:
     """EXECUTE IMMEDIATE of a text that is computed could read a temporary view of ours as it was when it was made. Raises
     UnsupportedFeature."""
-    if first_words(sql) != ["EXECUTE", "IMMEDIATE"]:
+    if first_words(sql) != ["EXECUTE", "IMMEDIATE"] and not _IMMEDIATE_IN_SCRIPT.match(sql):
         return
     cursor = Cursor(sql)
-    cursor.index = 2
-    if not cursor.strings() or not (cursor.at_end() or cursor.at_any("INTO", "USING")):
-        raise UnsupportedFeature(
-            "EXECUTE IMMEDIATE of a text that is no literal is not supported while there are temporary views over our "
-            "tables, because it may read them; run the statement with spark.sql"
-        )
+    for at in executes_text(cursor):
+        cursor.index = at + 2
+        if not cursor.strings() or not (cursor.at_end() or cursor.at_any("INTO", "USING", ";")):
+            raise UnsupportedFeature(
+                "EXECUTE IMMEDIATE of a text that is no literal is not supported while there are temporary views over our "
+                "tables, because it may read them; run the statement with spark.sql"
+            )
 
 
 def execute(execution: Execution, statement: sts.Statement) -> DataFrame:
@@ -108,7 +112,7 @@ def execute(execution: Execution, statement: sts.Statement) -> DataFrame:
     if isinstance(statement, sts.Explain):
         return explain(execution, statement)
     name = _name_of(statement)
-    if name is not None and _is_remembered(execution, name) and not isinstance(statement, ses.CreateView):
+    if name is not None and _is_remembered(execution, name) and not isinstance(statement, _OURS_FOR_VIEWS):
         return views.remembered_view_statement(execution, statement)
     executor = _EXECUTORS.get(type(statement))
     if executor is None:
@@ -147,6 +151,8 @@ def _comment(execution: Execution, statement: sts.CommentOn) -> DataFrame:
     return namespaces.comment_on_namespace(execution, statement)
 
 
+_OURS_FOR_VIEWS: Final = (ses.CreateView, sts.CacheTable, sts.UncacheTable)
+"""Statements about a temporary view that Spark's view of the same name does not answer."""
 _EXECUTORS: Final[dict[type[sts.Statement], Executor]] = {
     sts.CreateTable: create.create_table,
     sts.CreateTableLike: create.create_table_like,
@@ -172,6 +178,7 @@ _EXECUTORS: Final[dict[type[sts.Statement], Executor]] = {
     sts.CacheTable: caching.cache_table,
     sts.UncacheTable: caching.uncache_table,
     sts.TruncateTable: truncate_table,
+    sts.AnalyzeTable: analyze_table,
     ses.CreateView: views.create_view,
     ses.AlterViewAs: views.alter_view_as,
     ses.DropView: views.drop_view,

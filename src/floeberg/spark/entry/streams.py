@@ -9,7 +9,7 @@ from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.entry.reader import FORMATS, is_path
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, session_of
-from floeberg.spark.streaming.server_function import for_server
+from floeberg.spark.streaming.server_function import for_server, needs_floeberg_in_server
 from floeberg.spark.streaming.sink import StreamRecord, table_sink
 from floeberg.spark.streaming.source import SOURCE_NAME, stream_definition
 from floeberg.sql.text.cursor import parse_parts
@@ -24,6 +24,10 @@ def _session(target: Any) -> AttachedSession | None:
     own = vars(target)
     spark = own.get("_spark") or own.get("_session") or own.get("_client")
     return None if spark is None else session_of(spark)
+
+
+def _is_connect(target: Any) -> bool:
+    return type(target).__module__.startswith("pyspark.sql.connect.")
 
 
 # reading
@@ -65,7 +69,9 @@ def _read_table(self: Any, tableName: str) -> Any:
 def _read_changes(self: Any, tableName: str) -> Any:
     session = _session(self)
     if session is not None and _table(session, tableName) is not None:
-        raise UnsupportedFeature(f"spark.readStream.changes of {tableName}: streams of changes are not there yet")
+        raise UnsupportedFeature(
+            f"spark.readStream.changes is not there; read spark.readStream.table('{tableName}.changes') instead"
+        )
     return original(self, "changes")(tableName)
 
 
@@ -75,7 +81,11 @@ def _stream(self: Any, session: AttachedSession, identifier: TableIdentifier, re
         raise UnsupportedFeature(f"{identifier} is a view; a stream reads a table")
     definition = stream_definition(session, resolved, record.options)
     reader = original(original(original(session.spark, "readStream"), "format")(SOURCE_NAME), "option")
-    return original(reader("stream", definition.to_text()), "load")()
+    frame = original(reader("stream", definition.to_text()), "load")()
+    if _is_connect(self):
+        with needs_floeberg_in_server(f"a streaming read of {identifier}"):
+            frame.schema  # noqa: B018 which the server's Python is asked for
+    return frame
 
 
 # writing
@@ -143,7 +153,7 @@ def _foreach_batch(self: Any, func: Any) -> Any:
 def _call_for_each(self: Any, function: Any) -> Any:
     """Over Connect the function runs in a process of the server, which attaches again."""
     session = _session(self)
-    if session is not None and type(self).__module__.startswith("pyspark.sql.connect."):
+    if session is not None and _is_connect(self):
         function = for_server(session, function)
     return original(self, "foreachBatch")(function)
 
@@ -170,7 +180,8 @@ def _start(
     record, session = _record(self), _session(self)
     if session is None or record.has_function or not _is_ours(session, record, format):
         _pass_partitioning(self, record, partitionBy)
-        return original(self, "start")(path, format, outputMode, None, queryName, **options)
+        with needs_floeberg_in_server("a function for foreachBatch"):
+            return original(self, "start")(path, format, outputMode, None, queryName, **options)
     _tell(record, format, outputMode, partitionBy, queryName)
     name = path or options.get("path") or record.option("path")
     if not name:
@@ -228,7 +239,8 @@ def _start_sink(
         original(self, "outputMode")(record.output_mode)
     if record.query_name is not None:
         original(self, "queryName")(record.query_name)
-    return original(_call_for_each(self, sink), "start")()
+    with needs_floeberg_in_server(f"a streaming write of {identifier}"):
+        return original(_call_for_each(self, sink), "start")()
 
 
 def _schema(self: Any) -> Any:

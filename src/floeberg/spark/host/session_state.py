@@ -12,7 +12,7 @@ from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.kept_keys import KeptKeys
 from floeberg.spark.host.kept_frames import KeptFrames
 from floeberg.spark.host.views import RememberedView
-from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier
+from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, view_key
 
 if TYPE_CHECKING:
     from pyspark import StorageLevel
@@ -118,10 +118,18 @@ class SessionState:
         return f"{self.key}/{self.marks}"
 
     def remember_view(self, key: str, view: RememberedView) -> None:
+        self._uncache_view(key)
         self._views_for(key)[key.lower()] = view
 
     def forget_view(self, key: str) -> RememberedView | None:
+        self._uncache_view(key)
         return self._views_for(key).pop(key.lower(), None)
+
+    def _uncache_view(self, key: str) -> None:
+        """What was cached of a view goes with it."""
+        for cached in [one for one in self.cached if not one.identifier.catalog]:
+            if view_key(cached.identifier.path) == key.lower():
+                self.cached.pop(cached).frame.unpersist()
 
     def _views_for(self, key: str) -> dict[str, RememberedView]:
         return self.global_views if key.startswith(f"{GLOBAL_VIEWS}.") else self.views

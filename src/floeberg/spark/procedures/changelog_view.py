@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-from floeberg.catalogs.base import LoadedTable
 from floeberg.errors import InvalidInput
 from floeberg.scan.change_form import change_form
+from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.originals import original
-from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.procedures.arguments import BOOLEAN, STRING, STRINGS, TEXTS, Parameter, required
+from floeberg.spark.procedures.imports import Identify
+from floeberg.spark.procedures.snapshots import Rows, Values
 from floeberg.spark.read.changelog import changelog_frame
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.lexer import quote_name
 
-CHANGELOG_VIEW: Final = (
-    required("table", STRING),
-    Parameter("changelog_view", STRING),
-    Parameter("options", STRINGS),
-    Parameter("compute_updates", BOOLEAN),
-    Parameter("identifier_columns", TEXTS),
-    Parameter("net_changes", BOOLEAN),
-)
 
-
-def create_changelog_view(session: AttachedSession, table: LoadedTable, name: str, values: dict[str, Any]) -> str:
+def create_changelog_view(execution: Execution, identify: Identify, values: Values) -> Rows:
     """Makes the temporary view over the changes that the table has now, and gives its name. Raises InvalidInput."""
-    view: str = values["changelog_view"] or quote_name(f"{name}_changes")
+    session = execution.session
+    identifier = identify(values["table"])
+    table = session.load(identifier)
+    view: str = values["changelog_view"] or quote_name(f"{identifier.name}_changes")
     parts = parse_parts(view)
     if len(parts) != 1:
         raise InvalidInput(f"create_changelog_view: {view} is no name of a temporary view, which has one part")
@@ -42,4 +34,4 @@ def create_changelog_view(session: AttachedSession, table: LoadedTable, name: st
     )
     original(frame, "createOrReplaceTempView")(view)
     session.forget_view(parts[0].lower())
-    return view
+    return [(view,)]

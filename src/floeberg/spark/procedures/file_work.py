@@ -13,7 +13,7 @@ import pyarrow as pa
 from floeberg.arrow.scan.execute import TableReader
 from floeberg.catalogs.base import LoadedTable
 from floeberg.effects.protocols import Store
-from floeberg.maintenance.file_work import FileWork, ThreadedWork
+from floeberg.maintenance.file_work import ITEMS_PER_TASK, FileWork, ThreadedWork
 from floeberg.spark.read.arrow_scan import table_files, table_stores
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import collect_from_workers
@@ -29,7 +29,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _FILES_PER_JOB: Final = 8192
-_FILES_PER_TASK: Final = 32
 _RESULT: Final = pa.schema([("number", pa.int64()), ("result", pa.binary())])
 
 
@@ -58,9 +57,12 @@ class SparkWork:
         return (_TravellingStores, (self.stores,))
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        return self._run(work, items, ITEMS_PER_TASK)
+
+    def _run(self, work: Callable[[T], R], items: Iterable[T], per_task: int) -> Iterator[R]:
         following = iter(items)
         while batch := tuple(islice(following, _FILES_PER_JOB)):
-            tasks = -(-len(batch) // _FILES_PER_TASK)
+            tasks = -(-len(batch) // per_task)
             numbers = self.spark.range(0, len(batch), 1, tasks)
             found = collect_from_workers(numbers, _Each(work, batch), "number bigint, result binary")
             for row in sorted(found, key=lambda row: row.number):
@@ -68,10 +70,16 @@ class SparkWork:
                 yield pickle.loads(row.result)  # noqa: S301
 
     def each_read(
-        self, work: Callable[[TableReader, T], R], items: Iterable[T], metadata: TableMetadata, schema: Schema
+        self,
+        work: Callable[[TableReader, T], R],
+        items: Iterable[T],
+        metadata: TableMetadata,
+        schema: Schema,
+        *,
+        per_task: int = ITEMS_PER_TASK,
     ) -> Iterator[R]:
         table = LoadedTable(self.table.pointer, replace(self.table.state, metadata=metadata))
-        return self.each(_Reading(work, table_files(table, schema)), items)
+        return self._run(_Reading(work, table_files(table, schema)), items, per_task)
 
 
 @dataclass(frozen=True, slots=True)

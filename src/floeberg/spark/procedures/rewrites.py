@@ -15,6 +15,8 @@ from floeberg.maintenance.rewrite.delete_files import (
     rewrite_position_deletes,
 )
 from floeberg.maintenance.rewrite.delete_files import convert_equality_deletes as convert
+from floeberg.maintenance.table_path.rewrite import PathRequest
+from floeberg.maintenance.table_path.rewrite import rewrite_table_path as rewrite_paths
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.procedures.rewrite_engine import SparkEngine
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
@@ -70,6 +72,19 @@ def convert_on_spark(
     """Converts equality deletes; a Spark job finds the rows that they delete."""
     asked = replace(request, engine_summary=engine_summary(spark))
     return convert(table.pointer, table.state, SparkEngine(spark, table), asked, **told)
+
+
+def rewrite_table_path(spark: SparkSession, table: LoadedTable, values: Values) -> Rows:
+    request = PathRequest(
+        source_prefix=values["source_prefix"],
+        target_prefix=values["target_prefix"],
+        start_version=values["start_version"],
+        end_version=values["end_version"],
+        staging_location=values["staging_location"],
+        create_file_list=values["create_file_list"] is not False,
+    )
+    done = rewrite_paths(table.pointer, table.state, request)
+    return [(done.latest_version, done.file_list_location, done.rewritten_manifests, done.rewritten_delete_files)]
 
 
 def _delete_request(spark: SparkSession, values: Values) -> DeleteRewriteRequest:

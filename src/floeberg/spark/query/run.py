@@ -38,6 +38,7 @@ from floeberg.spark.read.named_tables import (
     with_version,
 )
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS, renamed, with_own_names
+from floeberg.spark.read.reused_frames import apart_from_cached
 from floeberg.spark.read.table_cache import is_cached
 from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.conditions.predicates import Condition, IsNull, Matches
@@ -47,6 +48,7 @@ from floeberg.sql.queries.hidden_columns import NOTHING, hidden_columns, names_a
 from floeberg.sql.queries.hidden_uses import HiddenColumns, TableColumns
 from floeberg.sql.queries.query_nodes import TimeTravel
 from floeberg.sql.queries.references import References, TableReference, find_references, replace_references
+from floeberg.sql.queries.whole_results import may_be_whole
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import Names, display_name
 
@@ -93,12 +95,17 @@ def _run_query(execution: Execution, references: References, given: Sequence[Con
     )
     frames: dict[str, Any] = {}
     keys: dict[int, str] = {}
+    read: list[DataFrame] = []
     for number, (table, source) in enumerate(zip(references.tables, sources, strict=True)):
         keys[id(table)] = key = f"floeberg_{number}"
         if number in answers:
             frames[key] = answers[number].frame
+            read.append(frames[key])
             continue
         frame = _frame(execution, source, conditions[number], hidden.of(number))
+        read.append(frame)
+        if source.frame is not None:
+            frame = apart_from_cached(frame)
         frames[key] = renamed(frame, hidden.renamed[number], number) if number in hidden.renamed else frame
     functions = function_calls(execution, references)
     text = replace_references(
@@ -117,7 +124,9 @@ def _run_query(execution: Execution, references: References, given: Sequence[Con
         result = spark_sql(execution.spark, text, execution.args, **{**execution.kwargs, **frames})
     if hidden.renamed:
         result = with_own_names(result)
-    remember_sources(result, frames.values())
+    elif may_be_whole(references):
+        result = apart_from_cached(result)
+    remember_sources(result, read)
     return result
 
 
@@ -166,7 +175,9 @@ def _source(execution: Execution, table: TableReference, chosen: _Chosen, condit
         return _Source(table=chosen.table)
     loaded = chosen.resolved.table
     if loaded is None:
-        return _Source(frame=_view(execution, table, chosen.resolved, conditions))
+        if table.time_travel is not None:
+            raise UnsupportedFeature(f"{shown_name(chosen.resolved.identifier)} is a view: time travel is for tables")
+        return _Source(frame=view_rows(execution, chosen.resolved, conditions))
     assert chosen.metadata_table is not None
     return _Source(frame=cached_or_read(execution.session, chosen.resolved.identifier, loaded, chosen.metadata_table))
 
@@ -286,13 +297,9 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
     )
 
 
-def _view(
-    execution: Execution, table: TableReference, resolved: Resolved, conditions: Sequence[Condition]
-) -> DataFrame:
+def view_rows(execution: Execution, resolved: Resolved, conditions: Sequence[Condition] = ()) -> DataFrame:
     """The rows of a view: its query is run by itself, so that nothing of the statement around it changes its meaning."""
     name = shown_name(resolved.identifier)
-    if table.time_travel is not None:
-        raise UnsupportedFeature(f"{name} is a view: time travel is for tables")
     if isinstance(resolved.remembered, FrameView):
         return _frame_view(execution, name, resolved.remembered, conditions)
     text = view_text(execution, resolved)

@@ -32,7 +32,7 @@ from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.parquet.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.parquet.partition_columns import all_partition_sources, planned_unsure
 from floeberg.spark.read.parquet.scan import FILE_NAME
-from floeberg.spark.read.reused_frames import frame_key, keep, planned_key, reused
+from floeberg.spark.read.reused_frames import apart_from_cached, frame_key, keep, planned_key, reused
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spec.schemas.schema import Schema
@@ -109,10 +109,14 @@ def table_frame(
         pruned_by=pruned_by,
     )
     remember(frame, scan)
-    if kept is not None and key is not None and keep(kept, key, frame, scan):
+    if kept is None or key is None:
+        return frame
+    if keep(kept, key, frame, scan):
         # Every use has a plan of the same form, the first one too.
         return reused(spark, kept, key, pruned_by) or frame
-    return frame
+    apart = apart_from_cached(frame)
+    remember(apart, scan)
+    return apart
 
 
 def _plan_appends(

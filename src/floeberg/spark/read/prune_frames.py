@@ -84,7 +84,10 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
     if routes.files >= scan.routes.files or routes.files > MAX_NAMES:
         return None
     kept = {placed.location for placed in routes.native}
-    names = {text.rpartition("/")[2] for text in frame.inputFiles() if given_location(text) in kept}
+    listed = {given_location(text): text.rpartition("/")[2] for text in frame.inputFiles()}
+    if not kept <= listed.keys():
+        return None  # Spark reads the frame from its cache, where rows have no files
+    names = {listed[location] for location in kept}
     return replace(scan, plan=plan, routes=routes, where=and_(scan.where, found)), sorted(names)
 
 

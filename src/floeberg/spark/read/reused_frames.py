@@ -80,5 +80,12 @@ def keep(kept: KeptFrames, key: Hashable, frame: Any, scan: FrameScan) -> bool:
     if scan.routes.by_arrow:
         return False
     names = [field.name for field in scan.projection.fields]
-    kept.put(key, KeptFrame(frame, scan, names, string_array(frame.sparkSession, names), scan.routes.files))
+    array = string_array(frame.sparkSession, names)
+    kept.put(key, KeptFrame(apart_from_cached(frame), scan, names, array, scan.routes.files))
     return True
+
+
+def apart_from_cached(frame: Any) -> Any:
+    """The rows of a DataFrame under another plan. SQL makes a view for each reference and drops it afterwards, and that
+    removes every cached DataFrame of the same plan from Spark's cache; one with the plan beneath it is found there."""
+    return original(frame, "filter")("true")

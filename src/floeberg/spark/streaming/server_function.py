@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+from pyspark.errors import PySparkException
 
 from floeberg.catalogs.identifiers import Namespace
 from floeberg.catalogs.recipe import CatalogRecipe, recipe_of
@@ -12,6 +15,22 @@ from floeberg.effects.system import system_effects
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.host.session_state import AttachedCatalog
+
+_MISSING: Final = "No module named 'floeberg"
+
+
+@contextmanager
+def needs_floeberg_in_server(what: str) -> Iterator[None]:
+    """For what a server starts a Python process of its own for. Raises UnsupportedFeature when floeberg is missing there."""
+    try:
+        yield
+    except PySparkException as error:
+        if _MISSING not in str(error):
+            raise
+        raise UnsupportedFeature(
+            f"{what} runs in a Python process of the Spark server, in which floeberg cannot be imported: install it in the "
+            "Python that the server starts (PYSPARK_PYTHON in its environment, spark.pyspark.python in its settings)"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from floeberg.spark.dml.insert import prepared_write, target_table
 from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.streaming.checkpoint import DEFAULT_LOCATION, Checkpoint
+from floeberg.spark.streaming.maintenance import MAINTAIN_EVERY, commits_between, maintain_after
 from floeberg.spark.write.commands import append, overwrite
 from floeberg.spark.write.options import SNAPSHOT_PROPERTY, TXN_APP_ID, TXN_VERSION, names_txn, write_options
 from floeberg.spec.partitions.terms import PartitionTerm, parse_partition_term
@@ -30,7 +31,7 @@ CHECKPOINT_LOCATION: Final = "checkpointLocation"
 QUERY_ID: Final = "spark.sql.streaming.queryId"
 EPOCH_ID: Final = "spark.sql.streaming.epochId"
 """The summary keys by which the Java runtime's sink finds its epochs: each of the two goes on where the other ended."""
-_OF_THE_QUERY: Final = frozenset({CHECKPOINT_LOCATION.lower(), "path"})
+_OF_THE_QUERY: Final = frozenset({CHECKPOINT_LOCATION.lower(), MAINTAIN_EVERY, "path"})
 _OUTPUT_MODES: Final = ("append", "complete")
 _REFUSED_TRIGGERS: Final = {"continuous": "continuous processing", "realTime": "real-time mode"}
 
@@ -65,13 +66,15 @@ class StreamRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSink:
-    """What `foreachBatch` calls for each epoch. `table_uuid` is that of the table the query began with."""
+    """What `foreachBatch` calls for each epoch. `table_uuid` is that of the table the query began with; after `maintain_every`
+    epochs the table is maintained."""
 
     identifier: TableIdentifier
     options: Mapping[str, str]
     complete: bool
     checkpoint: Checkpoint
     table_uuid: str | None
+    maintain_every: int | None = None
 
     def __call__(self, batch: DataFrame, epoch_id: int) -> Committed | None:
         """Commits an epoch. The result says whether it was skipped."""
@@ -92,7 +95,9 @@ class TableSink:
         summary = {f"{SNAPSHOT_PROPERTY}{QUERY_ID}": query_id, f"{SNAPSHOT_PROPERTY}{EPOCH_ID}": str(epoch_id)}
         write = prepared_write(session, resolved, {**self.options, **once, **summary})
         write = replace(write, content=self.checkpoint.content_of(spark, epoch_id))
-        return overwrite(batch, write) if self.complete else append(batch, write)
+        committed = overwrite(batch, write) if self.complete else append(batch, write)
+        maintain_after(session, spark, self.identifier, epoch_id=epoch_id, every=self.maintain_every)
+        return committed
 
 
 def table_sink(
@@ -101,6 +106,7 @@ def table_sink(
     """The sink that a writer asks for, once all of it was checked. `creates` is the schema of the table that is made where
     there is none (`toTable`). Raises InvalidInput, UnsupportedFeature, TableNotFound."""
     complete = _is_complete(record)
+    maintain_every = commits_between(record.option(MAINTAIN_EVERY))
     checkpoint = Checkpoint(_checkpoint_location(session, record, table=identifier))
     try:
         resolved = target_table(session, identifier)
@@ -128,6 +134,7 @@ def table_sink(
         complete=complete,
         checkpoint=checkpoint,
         table_uuid=metadata.table_uuid,
+        maintain_every=maintain_every,
     )
 
 

@@ -14,15 +14,19 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
+from floeberg.arrow.scan.changelog import changelog_schema
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.recipe import CatalogRecipe, recipe_of
 from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.scan.change_form import TRUE_CHANGES
 from floeberg.scan.streaming import StreamOffset, StreamOptions, StreamPlanner
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import spark_field
 from floeberg.spark.read.arrow_scan import table_files
+from floeberg.spark.read.metadata_tables import CHANGES
+from floeberg.spark.workers.changelog import ChangeReader
 from floeberg.spark.workers.scan import SplitReader
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
@@ -31,8 +35,9 @@ SOURCE_NAME: Final = "floeberg_table_stream"
 _STREAM: Final = "stream"
 _LIMITS: Final = ("streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch")
 _FLAGS: Final = ("streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots")
+_CHANGES: Final = "streaming-changes"
 _KNOWN: Final = frozenset(
-    {*_LIMITS, *_FLAGS, "stream-from-timestamp", "stream-from-snapshot-id", "streaming-on-expired", "branch"}
+    {*_LIMITS, *_FLAGS, _CHANGES, "stream-from-timestamp", "stream-from-snapshot-id", "streaming-on-expired", "branch"}
 )
 try:
     _admission: Any = importlib.import_module("pyspark.sql.streaming.datasource")
@@ -80,9 +85,13 @@ def stream_definition(session: AttachedSession, resolved: Resolved, options: Map
     """The stream that a reader asks for. Raises InvalidInput for options that a stream does not know, UnsupportedFeature for
     what another process cannot reach."""
     assert resolved.table is not None
-    selector = resolved.selector
+    selector, of_changes = resolved.selector, False
+    if selector is not None and selector.kind == "metadata" and selector.value == CHANGES:
+        selector, of_changes = None, True
     if selector is not None and selector.kind != "branch":
-        raise InvalidInput(f"{resolved.identifier}: a stream reads a table or a branch, not a {selector.kind}")
+        raise InvalidInput(
+            f"{resolved.identifier}: a stream reads a table, its changes or a branch, not a {selector.kind}"
+        )
     identifier = session.key(resolved.identifier)
     recipe = recipe_of(session.backend(resolved.identifier.catalog), what="a streaming read")
     return StreamDefinition(
@@ -90,17 +99,13 @@ def stream_definition(session: AttachedSession, resolved: Resolved, options: Map
         namespace=tuple(identifier.namespace),
         name=identifier.name,
         schema_id=resolved.table.state.metadata.current_schema_id,
-        options=_options(options, branch=None if selector is None else selector.value),
+        options=_options(options, branch=None if selector is None else selector.value, of_changes=of_changes),
     )
 
 
-def _options(given: Mapping[str, str], *, branch: str | None) -> StreamOptions:
+def _options(given: Mapping[str, str], *, branch: str | None, of_changes: bool) -> StreamOptions:
     options = {key.lower(): str(value) for key, value in given.items() if key.lower() != "path"}
     unknown = sorted(options.keys() - _KNOWN)
-    if unknown == ["streaming-changes"]:
-        raise UnsupportedFeature(
-            "streaming-changes is not there yet; read SELECT … FROM table.changes of a range of snapshots"
-        )
     if unknown:
         raise InvalidInput(f"unknown option {unknown[0]!r} of a streaming read; known are {', '.join(sorted(_KNOWN))}")
     limits = [key for key in _LIMITS if key in options]
@@ -110,6 +115,9 @@ def _options(given: Mapping[str, str], *, branch: str | None) -> StreamOptions:
         raise InvalidInput(f"the name says branch {branch!r}, and the option {options['branch']!r}; keep one")
     if "stream-from-timestamp" in options and "stream-from-snapshot-id" in options:
         raise InvalidInput("a stream starts at stream-from-timestamp or at stream-from-snapshot-id; keep one")
+    changes = of_changes or _flag(options, _CHANGES)
+    if skipped := [key for key in _FLAGS if changes and _flag(options, key)]:
+        raise InvalidInput(f"a stream of changes has what snapshots delete and overwrite; leave {skipped[0]} out")
     on_expired = options.get("streaming-on-expired", "fail").lower()
     if on_expired not in ("fail", "oldest"):
         raise InvalidInput(f"streaming-on-expired is fail or oldest, not {on_expired!r:.60}")
@@ -121,6 +129,7 @@ def _options(given: Mapping[str, str], *, branch: str | None) -> StreamOptions:
         max_rows=_number(options, _LIMITS[1], least=1),
         skip_deletes=_flag(options, _FLAGS[0]),
         skip_overwrites=_flag(options, _FLAGS[1]),
+        changes=changes,
         resumes_at_oldest=on_expired == "oldest",
     )
 
@@ -150,6 +159,8 @@ class TableStreamSource(DataSource):  # type: ignore[misc]
     def schema(self) -> StructType:
         definition = StreamDefinition.from_text(self.options[_STREAM])
         schema = definition.load().state.metadata.schema(definition.schema_id)
+        if definition.options.changes:
+            schema = changelog_schema(schema)
         return StructType([spark_field(field) for field in schema.fields])
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -157,11 +168,11 @@ class TableStreamSource(DataSource):  # type: ignore[misc]
 
 
 class FilesPartition(InputPartition):  # type: ignore[misc]
-    """The file of one task, and how it is read."""
+    """The files of one part, and how they are read."""
 
-    def __init__(self, split: SplitReader) -> None:
+    def __init__(self, reader: SplitReader | ChangeReader) -> None:
         super().__init__(None)
-        self.split = split
+        self.reader = reader
 
 
 _AvailableNow: Any = object if _admission is None else _admission.SupportsTriggerAvailableNow
@@ -205,14 +216,18 @@ class TableStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         planner = self._planned()
         assert self._table is not None
-        tasks = planner.between(StreamOffset.from_json(start), StreamOffset.from_json(end))
-        files = table_files(self._table, self._schema())
-        return [
-            FilesPartition(SplitReader(table=files, groups=((task,),), projection=self._schema())) for task in tasks
-        ]
+        parts: Sequence[Any] = planner.between(StreamOffset.from_json(start), StreamOffset.from_json(end))
+        schema = self._schema()
+        files = table_files(self._table, schema)
+        if self._definition.options.changes:
+            return [
+                FilesPartition(ChangeReader(table=files, groups=(part,), projection=schema, form=TRUE_CHANGES))
+                for part in parts
+            ]
+        return [FilesPartition(SplitReader(table=files, groups=(part,), projection=schema)) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        yield from partition.split(iter([pa.record_batch({"number": [0]})]))
+        yield from partition.reader(iter([pa.record_batch({"number": [0]})]))
 
     def _schema(self) -> Schema:
         assert self._table is not None

@@ -266,7 +266,9 @@ def _requirements_of(update: u.MetadataUpdate, base: TableMetadata) -> tuple[Req
         case u.SetCurrentSchema():
             return (AssertCurrentSchemaId(base.current_schema_id),)
         case u.AddPartitionSpec():
-            return (AssertLastAssignedPartitionId(base.last_partition_id),)
+            # A spec of fields that were there before assigns no field id, but takes the next spec id: files that were written
+            # under that id must not become those of another spec. Whoever adds one makes it the default.
+            return AssertLastAssignedPartitionId(base.last_partition_id), AssertDefaultSpecId(base.default_spec_id)
         case u.SetDefaultSpec():
             return (AssertDefaultSpecId(base.default_spec_id),)
         case u.SetDefaultSortOrder():

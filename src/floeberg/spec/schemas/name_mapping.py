@@ -111,6 +111,22 @@ def update_name_mapping(mapping: NameMapping, old: Schema, new: Schema, *, reass
     return NameMapping(fields)
 
 
+def with_names_of(mapping: NameMapping, other: NameMapping) -> NameMapping:
+    """The mapping with the names that another one has for the same fields, except names that are another field's."""
+    return NameMapping(_named_level(mapping.fields, other.by_id()))
+
+
+def _named_level(fields: tuple[MappedField, ...], others: dict[int, MappedField]) -> tuple[MappedField, ...]:
+    taken = {name for mapped in fields for name in mapped.names}
+    named: list[MappedField] = []
+    for mapped in fields:
+        other = None if mapped.field_id is None else others.get(mapped.field_id)
+        added = tuple(name for name in (() if other is None else other.names) if name not in taken)
+        taken.update(added)
+        named.append(replace(mapped, names=(*mapped.names, *added), fields=_named_level(mapped.fields, others)))
+    return tuple(named)
+
+
 def _update_level(
     mapped_fields: tuple[MappedField, ...], members: tuple[NestedField, ...], old: Schema, *, reassign_names: bool
 ) -> tuple[MappedField, ...]:

@@ -22,20 +22,30 @@ _READS: Final = words("FROM JOIN USING")
 _WRITES: Final = words("INTO UPDATE OVERWRITE")
 _BEFORE_OBJECT: Final = words("CREATE REPLACE EXTERNAL DROP ALTER TRUNCATE")
 _OBJECTS: Final = words("TABLE VIEW NAMESPACE DATABASE SCHEMA")
+_BEFORE_DEFINITION: Final = words("CREATE ALTER OR REPLACE GLOBAL TEMPORARY TEMP MATERIALIZED")
+_DEFINITIONS: Final = {"VIEW": "a view", "FUNCTION": "a SQL function"}
 
 
 def scan_statement(cursor: Cursor, walk: ScopeWalk) -> None:
     """Walks every query that stands in the tokens; single names after FROM and JOIN where no query can be read.
 
-    Raises UnsupportedFeature when the statement writes to, or changes, something of ours.
+    Raises UnsupportedFeature when the statement writes to, or changes, something of ours, or keeps a query over it for later.
     """
+    definition: str | None = None
     while cursor.token.kind is not Kind.END:
         query = _query_here(cursor)
         if query is not None:
+            before = len(walk.tables)
             walk.query(query)
             walk.roots.append(query)
+            if definition is not None and len(walk.tables) > before:
+                _refuse_definition(cursor, walk, definition)
             continue
         token = cursor.advance()
+        if token.upper == ";":
+            definition = None
+        elif _is_definition(cursor):
+            definition = _DEFINITIONS[token.upper]
         if _is_target(cursor):
             _refuse_target(cursor, walk)
         elif token.upper in _READS and cursor.token.is_name:
@@ -49,6 +59,27 @@ def _is_target(cursor: Cursor) -> bool:
     if word == "FROM":
         return previous == "DELETE"
     return word in _WRITES or (word in _OBJECTS and previous in _BEFORE_OBJECT)
+
+
+def _is_definition(cursor: Cursor) -> bool:
+    """Whether the word just read is the VIEW or FUNCTION of a statement that keeps its query."""
+    at = cursor.index - 1
+    if cursor.tokens[at].upper not in _DEFINITIONS:
+        return False
+    while at and cursor.tokens[at - 1].upper in _BEFORE_DEFINITION:
+        at -= 1
+    return cursor.tokens[at].upper in ("CREATE", "ALTER")
+
+
+def _refuse_definition(cursor: Cursor, walk: ScopeWalk, definition: str) -> None:
+    """The DataFrames of a statement end with it, and Spark would keep a query over them."""
+    name = walk.tables[-1].relation.name
+    raise UnsupportedFeature(
+        f"{display_name(name.parts)} ({line_and_column(cursor.sql, name.start)}): Spark cannot keep {definition} over it in "
+        "this form; CREATE [TEMPORARY] VIEW name [(columns)] [COMMENT …] AS query, by itself with spark.sql, makes a view",
+        table=display_name(name.parts),
+        position=name.start,
+    )
 
 
 def _query_here(cursor: Cursor) -> Query | None:

@@ -36,6 +36,9 @@ _KNOWN: Final = words(
 )
 
 
+_BEFORE_STATEMENT: Final = words("; BEGIN THEN ELSE DO LOOP REPEAT")
+
+
 def classify(sql: str, names: Names, *, args: Args = None, double_quoted_identifiers: bool = False) -> Classified:
     """What to do with a statement.
 
@@ -80,7 +83,7 @@ def _statement(cursor: Cursor, names: Names) -> Statement:
         return _explain(cursor, names)
     if first == "WITH":
         return _with_dml(cursor, names)
-    if first == "EXECUTE":
+    if first in ("EXECUTE", "BEGIN"):
         _refuse_immediate(cursor, names)
     read = _READERS.get(first)
     if read is None:
@@ -120,7 +123,9 @@ def _with_dml(cursor: Cursor, names: Names) -> Statement:
 
 
 def _refuse_immediate(cursor: Cursor, names: Names) -> None:
-    """EXECUTE IMMEDIATE 'text' would hide our tables from us."""
+    """EXECUTE IMMEDIATE 'text' would hide our tables from us, in a script too."""
+    if not executes_text(cursor):
+        return
     for token in cursor.tokens:
         if token.kind is Kind.STRING and isinstance(_inner(cursor.text(token)[1:-1], names), Statement | QueryText):
             where = line_and_column(cursor.sql, token.start)
@@ -128,6 +133,18 @@ def _refuse_immediate(cursor: Cursor, names: Names) -> None:
                 f"EXECUTE IMMEDIATE over our tables is not supported ({where}); run the statement with spark.sql",
                 position=token.start,
             )
+
+
+def executes_text(cursor: Cursor) -> list[int]:
+    """The tokens where EXECUTE IMMEDIATE stands as a statement, by itself or in a script."""
+    tokens = cursor.tokens
+    return [
+        at
+        for at, token in enumerate(tokens[:-1])
+        if token.upper == "EXECUTE"
+        and tokens[at + 1].upper == "IMMEDIATE"
+        and (at == 0 or tokens[at - 1].upper in _BEFORE_STATEMENT)
+    ]
 
 
 def _inner(text: str, names: Names) -> Classified:

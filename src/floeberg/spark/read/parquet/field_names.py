@@ -140,9 +140,11 @@ def _kind(field: NestedField) -> str:
 
 
 def _history_is_whole(metadata: TableMetadata) -> bool:
-    """Schema ids count from 0: a missing one was removed, and snapshots without a schema id come from writers that kept no
-    history."""
+    """Schema ids count from 0: a missing one was removed, and so was the last one when no schema has the last column's id.
+    Snapshots without a schema id come from writers that kept no history."""
     ids = {schema.schema_id for schema in metadata.schemas}
     if ids != set(range(len(ids))):
+        return False
+    if max(schema.highest_field_id for schema in metadata.schemas) < metadata.last_column_id:
         return False
     return all(snapshot.schema_id is not None for snapshot in metadata.snapshots)

@@ -1,0 +1,1 @@
+"""Files of other writers as tables: adding them, and tables made of them."""

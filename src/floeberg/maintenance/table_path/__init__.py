@@ -1,0 +1,1 @@
+"""A table under another path: its metadata, manifests and deletes with the new path in them."""
