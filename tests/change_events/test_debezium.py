@@ -169,7 +169,32 @@ def test_the_order_comes_out_of_the_envelope_and_numbers_may_be_text() -> None:
     rules = EnvelopeRules(schema=SCHEMA, keys=("id",), orders=MYSQL_ORDER)
     source = {"file": "binlog.000002", "pos": 154, "row": 0}
     (found,) = _images({"op": "c", "after": {"id": 1}, "source": source}, rules)
-    assert found.orders == ("binlog.000002", 154, 0)
+    assert found.orders == (f"binlog.{2:020}", 154, 0)
     rules = EnvelopeRules(schema=SCHEMA, keys=("id",), orders=("source.scn",))
     assert _images({"op": "c", "after": {"id": 1}, "source": {"scn": "12345"}}, rules)[0].orders == (12345,)
     assert "no whole number" in str(_images({"op": "c", "after": {"id": 1}, "source": {"scn": "x"}}, rules)[0].reason)
+
+
+@pytest.mark.parametrize(
+    ("path", "earlier", "later"),
+    [
+        ("source.file", "mysql-bin.999999", "mysql-bin.1000000"),
+        ("source.file", "mysql-bin.000009", "mysql-bin.000010"),
+        ("source.sequence", '["999999999","1000000020"]', '["1000000000","1000000005"]'),
+        ("source.sequence", ["99", "100"], ["100", "7"]),
+        ("source.event_serial_no", 9, 10),
+        ("source.change_lsn", "00000029:00000758:0005", "0000002a:00000030:0001"),
+    ],
+)
+def test_numbers_in_the_text_of_an_order_are_compared_as_numbers(path: str, earlier: Any, later: Any) -> None:
+    rules = EnvelopeRules(schema=SCHEMA, keys=("id",), orders=(path,))
+    name = path.partition(".")[2]
+    events = [{"op": "c", "after": {"id": 1}, "source": {name: order}} for order in (earlier, later)]
+    first, second = (_images(event, rules)[0].orders for event in events)
+    assert first < second
+
+
+def test_a_pair_of_positions_of_which_one_is_missing_has_no_order() -> None:
+    rules = EnvelopeRules(schema=SCHEMA, keys=("id",), orders=("source.sequence",))
+    event = {"op": "c", "after": {"id": 1}, "source": {"sequence": '[null,"100"]'}}
+    assert _images(event, rules)[0].orders == (None,)

@@ -59,6 +59,8 @@ def check_copy(table: fb.Table, done: RewrittenPaths, target: Path) -> fb.Table:
         report = moved.maintenance.check(read_rows=True)
         assert [str(one) for one in report.errors] == []
         assert str(source) not in (target / "metadata" / done.latest_version).read_text()
+        vectors = [path.read_bytes() for path in (target / "data").rglob("*.puffin")]
+        assert not [one for one in vectors if str(source).encode() in one]
     finally:
         source.with_name("gone").rename(source)
     return moved

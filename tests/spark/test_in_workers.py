@@ -110,6 +110,17 @@ def test_settings_come_back_when_jobs_hold_them_by_different_objects_of_one_sess
     assert settings == {SESSION_MARK: "one", "a": "before"}
 
 
+def test_streaming_queries_of_one_session_hold_settings_each_in_its_own_clone() -> None:
+    clones = [{SESSION_MARK: "one", "a": before} for before in ("first", "second")]
+    jobs = [held_setting(_Session(settings), "a", "held") for settings in clones]
+    for job in jobs:
+        job.__enter__()
+    assert [settings["a"] for settings in clones] == ["held", "held"]
+    for job in jobs:
+        job.__exit__(None, None, None)
+    assert [settings["a"] for settings in clones] == ["first", "second"]
+
+
 def test_work_gets_all_rows_in_order_and_in_larger_batches(spark: Any) -> None:
     answers = collect_from_workers(spark.range(0, 40_000, 1, 1), _spans, "first long, last long, rows long")
     assert [tuple(row) for row in answers] == [(0, 16_383, 16_384), (16_384, 32_767, 16_384), (32_768, 39_999, 7_232)]

@@ -4,6 +4,7 @@ https://debezium.io/documentation/reference/stable/connectors/postgresql.html#po
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,12 +16,21 @@ from floeberg.spec.schemas.schema import Schema
 
 MYSQL_ORDER: Final = ("source.file", "source.pos", "source.row")
 """The order of MySQL's events: the binlog's file, the position in it, and the row of a statement."""
-_TEXT_ORDERS: Final = ("file", "sequence", "change_lsn", "commit_lsn", "event_serial_no")
+_TEXT_ORDERS: Final = ("file", "sequence", "change_lsn", "commit_lsn")
+_COUNTING_ORDERS: Final = ("file", "sequence")
+ORDER_DIGITS: Final = 20
+"""How many digits a number in the text of an order gets, so that `binlog.1000000` comes after `binlog.999999`."""
 
 
 def is_text_order(path: str) -> bool:
     """Whether a field of the envelope orders events as text; the others are numbers."""
     return path.rpartition(".")[2] in _TEXT_ORDERS
+
+
+def is_counting_order(path: str) -> bool:
+    """Whether the text of an order has decimal numbers of any length, which are compared as numbers: names of binlog files,
+    and PostgreSQL's pairs of positions. Numbers of SQL Server's positions are hexadecimal and of one length."""
+    return path.rpartition(".")[2] in _COUNTING_ORDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +140,21 @@ def _order(payload: Mapping[str, Any], path: str) -> Any:
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
     if value is None or is_text_order(path):
-        return None if value is None else str(value)
+        return None if value is None else _order_text(path, value)
     try:
         return int(value)
     except (TypeError, ValueError):
         raise Undecodable(f"the order {path!r} is no whole number: {value!r:.60}") from None
+
+
+def _order_text(path: str, value: Any) -> str | None:
+    """The text that an order is compared by. A pair of positions of which one is missing has no place in the order."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    if not is_counting_order(path):
+        return text
+    if path.endswith("sequence") and "null" in text:
+        return None
+    return re.sub(r"[0-9]+", lambda number: number.group().zfill(ORDER_DIGITS), text)
 
 
 def columns_of(found: Sequence[Image], schema: Schema) -> dict[str, list[Any]]:

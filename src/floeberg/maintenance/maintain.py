@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.workspace import Workspace
@@ -27,6 +28,9 @@ from floeberg.maintenance.rewrite.delete_files import (
     rewrite_position_deletes,
 )
 from floeberg.maintenance.rewrite.engine import RewriteEngine
+
+_FEWEST_FILES: Final = 5
+"""What a group of files is rewritten from on; fewer where the table's policy counts fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +119,7 @@ def _compact(pointer: TablePointer, state: TableState, engine: RewriteEngine, pr
             "partial-progress.enabled": "true",
             "remove-dangling-deletes": "true",
             "delete-ratio-threshold": str(policy.delete_ratio),
+            "min-input-files": str(max(2, min(_FEWEST_FILES, policy.min_small_files))),
         }
     )
     return rewrite_data_files(pointer, state, engine, request, progress=progress).state

@@ -1,7 +1,8 @@
-"""snapshot and migrate: tables of Spark's own catalog as tables of ours, over the same files."""
+"""snapshot and rewrite_table_path: tables over the files of others, and copies under another path."""
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from floeberg.api.attach import attach, detach
+from floeberg.api.catalog import open_table
 from floeberg.errors import InvalidInput, NamespaceNotFound, TableAlreadyExists, UnsupportedFeature
 
 
@@ -87,40 +88,29 @@ def test_a_folder_and_an_empty_table_become_tables(session: Any, tmp_path: Path)
         session.sql("DROP TABLE nobody")
 
 
-def test_migrate_takes_the_place_of_a_table_where_the_session_catalog_is_ours(spark: Any, tmp_path: Path) -> None:
-    key = "spark.sql.catalog.spark_catalog"
-    settings = {
-        key: "org.apache.iceberg.spark.SparkSessionCatalog",
-        f"{key}.type": "hadoop",
-        f"{key}.warehouse": str(tmp_path / "w"),
-    }
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    attach(spark)
-    try:
-        spark.sql(f"CREATE TABLE moved (id INT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/t'")
-        spark.sql("INSERT INTO moved VALUES (1, 1), (2, 2)")
-        spark.sql("CREATE TABLE managed_one (id INT) USING parquet")
-        spark.sql("INSERT INTO managed_one VALUES (7)")
-        with pytest.raises(InvalidInput, match="managed table"):
-            spark.sql("CALL spark_catalog.system.migrate(table => 'default.managed_one', drop_backup => true)")
-        assert spark.sql("CALL spark_catalog.system.migrate(table => 'default.managed_one')").collect() == [(1,)]
-        assert spark.sql(
-            "CALL spark_catalog.system.migrate(table => 'default.moved', drop_backup => true)"
-        ).collect() == [(2,)]
-        assert sorted(map(tuple, spark.sql("SELECT * FROM moved").collect())) == [(1, 1), (2, 2)]
-        assert spark.sql("SELECT file_path FROM default.moved.files").count() == 2
-        spark.sql("INSERT INTO moved VALUES (3, 1)")
-        assert spark.table("moved").count() == 3
-        assert [row.id for row in spark.sql("SELECT * FROM managed_one").collect()] == [7]
-        assert [row.id for row in spark.sql("SELECT * FROM managed_one_BACKUP_").collect()] == [7]
-        assert spark.sql("SHOW TABLES").where("tableName LIKE 'moved_BACKUP%'").count() == 0
-    finally:
-        spark.sql("DROP TABLE IF EXISTS moved")
-        spark.sql("DROP TABLE IF EXISTS managed_one")
-        detach(spark)
-        spark.conf.unset(key)
-        for table in ("moved", "managed_one", "moved_BACKUP_", "managed_one_BACKUP_"):
-            spark.sql(f"DROP TABLE IF EXISTS {table}")
-        for name in settings:
-            spark.conf.unset(name)
+def test_a_copy_under_another_path_is_prepared_and_registered(session: Any, tmp_path: Path) -> None:
+    session.sql(
+        "CREATE TABLE lake.db.moving (id BIGINT) USING iceberg TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')"
+    )
+    session.sql("INSERT INTO lake.db.moving SELECT id FROM range(0, 10, 1, 1)")
+    session.sql("DELETE FROM lake.db.moving WHERE id = 3")
+    where = session.lake.load_table("db.moving").location
+    answer = session.sql(
+        f"CALL lake.system.rewrite_table_path(table => 'db.moving', source_prefix => '{where}', "
+        f"target_prefix => '{tmp_path}/copy')"
+    )
+    assert answer.columns == [
+        "latest_version", "file_list_location", "rewritten_manifest_file_paths_count", "rewritten_delete_file_paths_count",
+    ]  # fmt: skip
+    (done,) = answer.collect()
+    assert tuple(done)[2:] == (2, 1)
+    for line in Path(done.file_list_location.removeprefix("file://")).read_text().splitlines():
+        source, target = line.split(",")
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source.removeprefix("file://"), target)
+    moved = open_table(f"{tmp_path}/copy/metadata/{done.latest_version}")
+    assert sorted(row.id for row in moved.to_spark(session).collect()) == [0, 1, 2, *range(4, 10)]
+    with pytest.raises(InvalidInput, match="has no version"):
+        session.sql(
+            f"CALL lake.system.rewrite_table_path('db.moving', '{where}', '{tmp_path}/copy', start_version => 'nope')"
+        )

@@ -108,7 +108,7 @@ def test_a_stream_from_table_to_table(session, table, stream):
 
 
 @pytest.mark.connect
-def test_streams_of_a_rest_catalog_find_their_token_by_the_name_of_a_file(session, table, stream, tmp_path):
+def test_streams_of_a_rest_catalog_find_their_token_by_the_name_of_a_file(session, table, stream, is_connect, tmp_path):
     (tmp_path / "token").write_text(TOKEN)
     served = ServedCatalog.of(session.lake, warehouse=session.lake.load_table("db.t").location.rpartition("/db/")[0])
     with (
@@ -121,6 +121,9 @@ def test_streams_of_a_rest_catalog_find_their_token_by_the_name_of_a_file(sessio
         session.sql("INSERT INTO rest.db.a VALUES (1), (2)")
         with pytest.raises(UnsupportedFeature, match="credential token does not travel"):
             session.readStream.table("literal.db.a")
+        if is_connect:
+            with pytest.raises(UnsupportedFeature, match="credential token does not travel"):
+                stream.writer(session.readStream.table("rest.db.a")).toTable("literal.db.b")
         stream.writer(session.readStream.table("rest.db.a")).toTable("rest.db.b").awaitTermination()
         assert sorted(row[0] for row in session.table("rest.db.b").collect()) == [1, 2]
         for name in ("db.a", "db.b"):

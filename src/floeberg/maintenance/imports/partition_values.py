@@ -72,7 +72,7 @@ def _parsed(text: str, data_type: IcebergType, zone: tzinfo) -> object:
             return int(text) if _INTEGER.fullmatch(text.strip()) else None
         case FloatType() | DoubleType():
             stripped = text.strip()
-            return float(stripped if _NUMBER.fullmatch(stripped) else _FLOATS[stripped.lower()])
+            return float(stripped if _NUMBER.fullmatch(stripped) else _FLOATS.get(stripped.lower(), ""))
         case DecimalType():
             return Decimal(text.strip()) if _NUMBER.fullmatch(text.strip()) else None
         case DateType():

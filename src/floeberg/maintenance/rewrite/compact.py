@@ -15,7 +15,14 @@ from floeberg.commit.producer import branch_head
 from floeberg.commit.remove_dangling_deletes import RemoveDanglingDeletes
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.workspace import Workspace
-from floeberg.errors import CommitConflict, CommitUnknown, FloebergError, InvalidInput, ValidationConflict
+from floeberg.errors import (
+    CommitConflict,
+    CommitUnknown,
+    FileNotFound,
+    FloebergError,
+    InvalidInput,
+    ValidationConflict,
+)
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.maintenance.check import Progress
@@ -29,11 +36,14 @@ from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.spec.snapshots.snapshot import Snapshot
 
 _MOST_REDONE: Final = 5
 """How often the groups of one commit are rewritten again when others remove their files."""
+_MOST_PLANS: Final = 6
+"""How often a rewrite is planned when the files of its plan are gone before they are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,18 +143,30 @@ class _Rewrite:
         self._done = 0
 
     def run(self, state: TableState, options: RewriteOptions) -> Rewritten:
-        start = self._head(state.metadata)
-        result = Rewritten(state=state)
-        if start is not None:
-            groups = plan_groups(planned_tasks(self._pointer, state.metadata, self._request), options)
-            plan = RewritePlan(metadata=state.metadata, layout=self._layout, options=options)
-            if options.partial_progress:
-                result = self._in_parts(result, start, groups, plan)
-            elif groups:
-                result = self._at_once(result, start, groups, plan)
+        result = self._planned_and_done(state, options)
         if options.remove_dangling_deletes:
             result = self._without_dangling(result)
         return result
+
+    def _planned_and_done(self, state: TableState, options: RewriteOptions) -> Rewritten:
+        """Plans anew when another process removed files of the plan, and their snapshots, before they were read."""
+        for run in range(1, _MOST_PLANS + 1):
+            start = self._head(state.metadata)
+            if start is None:
+                break
+            groups = plan_groups(planned_tasks(self._pointer, state.metadata, self._request), options)
+            plan = RewritePlan(metadata=state.metadata, layout=self._layout, options=options)
+            result = Rewritten(state=state)
+            if options.partial_progress:
+                return self._in_parts(result, start, groups, plan)
+            try:
+                return self._at_once(result, start, groups, plan) if groups else result
+            except FileNotFound:
+                newest = self._pointer.refresh()
+                if run == _MOST_PLANS or newest.metadata_location == state.metadata_location:
+                    raise
+                state = newest
+        return Rewritten(state=state)
 
     def _at_once(self, result: Rewritten, start: Snapshot, groups: Sequence[FileGroup], plan: RewritePlan) -> Rewritten:
         written: list[RewrittenGroup] = []
@@ -191,9 +213,24 @@ class _Rewrite:
                 raise
 
     def _tell(self, rewritten: RewrittenGroup) -> RewrittenGroup:
+        self._check_whole(rewritten)
         self._done += len(rewritten.group.tasks)
         self._progress("data files rewritten", self._done)
         return rewritten
+
+    def _check_whole(self, rewritten: RewrittenGroup) -> None:
+        """A last safeguard: files without deletes give as many rows as their manifests say. Raises InvalidInput."""
+        tasks = rewritten.group.tasks
+        before, after = (sum(one.record_count for one in files) for files in (_data_files(tasks), rewritten.files))
+        if before == after or any(task.deletes for task in tasks):
+            return
+        self._discard([rewritten])
+        raise InvalidInput(
+            f"table {self._pointer.identifier}: {len(tasks)} data files without deletes have {before} rows by their manifests, "
+            f"and {after} were read; nothing was committed for them. Look at the table with `check`",
+            table=self._pointer.identifier,
+            files=[task.data_file.file_path for task in tasks],
+        )
 
     # committing
 
@@ -302,6 +339,10 @@ class _Rewrite:
     def _discard_carried(self, carriers: Sequence[CarriedDeletes]) -> None:
         for carrier in carriers:
             carrier.discard_unused(committed=False)
+
+
+def _data_files(tasks: Sequence[FileScanTask]) -> list[DataFile]:
+    return [task.data_file for task in tasks]
 
 
 def replace_groups(batch: _Batch, groups: list[RewrittenGroup]) -> _Batch:

@@ -17,7 +17,7 @@ from floeberg.commit.producer import branch_head
 from floeberg.commit.remove_dangling_deletes import RemoveDanglingDeletes
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.workspace import Workspace
-from floeberg.errors import InvalidInput, ValidationConflict
+from floeberg.errors import FileNotFound, InvalidInput, ValidationConflict
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.maintenance.check import Progress
@@ -185,6 +185,13 @@ def _run(
             if run == _MOST_RUNS or conflict.context.get("retry_can_help") is not True:
                 raise
             state = pointer.refresh()
+        except FileNotFound:
+            newest = (
+                pointer.refresh()
+            )  # another process may have removed the files that were planned, and their snapshots
+            if run == _MOST_RUNS or newest.metadata_location == state.metadata_location:
+                raise
+            state = newest
     raise AssertionError("the last run returns or raises")
 
 

@@ -11,7 +11,16 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.arrow.columns.types import arrow_schema
-from floeberg.change_events.debezium import MYSQL_ORDER, EnvelopeRules, Image, columns_of, images, is_text_order
+from floeberg.change_events.debezium import (
+    MYSQL_ORDER,
+    ORDER_DIGITS,
+    EnvelopeRules,
+    Image,
+    columns_of,
+    images,
+    is_counting_order,
+    is_text_order,
+)
 from floeberg.change_events.events import EVENT, KIND, PREFIX, REASON, TEXT, EventKind, order_columns
 from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.spark.cdc.column_events import EventFrame, order_of, ordered_column, reason_of
@@ -160,7 +169,11 @@ def _struct_events(
     order_by, one_partition = order_of(options, frame.columns, set())
     if not order_by and _has_mysql_order(frame, names):
         order_by = MYSQL_ORDER
-    orders = [ordered_column(frame, name, names, table=table) for name in order_by]
+    orders = [
+        column if name.lower() in names else _counted(column, name)
+        for name in order_by
+        for column in (ordered_column(frame, name, names, table=table),)
+    ]
     said = F.upper(F.trim(F.col(quote_name(names["op"]))))
     before = F.col(quote_name(names["before"])).cast(after_type)
     after = F.col(quote_name(names["after"]))
@@ -205,6 +218,18 @@ def _value(field: st.StructField, schema: Schema) -> Column:
     if target is not None and isinstance(target.type, DateType) and isinstance(field.dataType, st.IntegerType):
         return F.date_from_unix_date(column)
     return column
+
+
+def _counted(column: Column, path: str) -> Column:
+    """An order of the envelope's, with the numbers in its text as long as `debezium.ORDER_DIGITS` says."""
+    if not is_counting_order(path):
+        return column
+    text = column.cast("string")
+    zeros = "0" * (ORDER_DIGITS - 1)
+    padded = F.regexp_replace(
+        F.regexp_replace(text, "([0-9]+)", f"{zeros}$1"), f"[0-9]*([0-9]{{{ORDER_DIGITS}}})", "$1"
+    )
+    return F.when(~text.contains("null"), padded) if path.endswith("sequence") else padded
 
 
 def _has_mysql_order(frame: DataFrame, names: dict[str, str]) -> bool:

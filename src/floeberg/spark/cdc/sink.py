@@ -46,8 +46,7 @@ class CdcSink:
             raise InvalidInput(
                 "the session that the events are applied in is not attached; call floeberg.attach(spark, …)"
             )
-        names = list(self.target.tables.values()) if isinstance(self.target, Routes) else [self.target]
-        for name in names:
+        for name in self.tables:
             self._check_same_table(session, name)
         once = self._transaction(spark, epoch_id)
         result: CdcResult | list[CdcResult]
@@ -56,10 +55,15 @@ class CdcSink:
                 result = apply_routed(batch, self.target, self.options, once)
             else:
                 result = apply_events(batch, self.target, self.options, once)
-        for name in names:
+        for name in self.tables:
             identifier = session.table_identifier(parse_parts(name))
             maintain_after(session, spark, identifier, epoch_id=epoch_id, every=self.maintain_every)
         return result
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables that events are applied to."""
+        return list(self.target.tables.values()) if isinstance(self.target, Routes) else [self.target]
 
     def _transaction(self, spark: SparkSession, epoch_id: int) -> Transaction:
         if self.app_id is not None or self.checkpoint is None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.spark.cdc.sink import CdcSink
 from floeberg.spark.entry.reader import FORMATS, is_path
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, session_of
@@ -147,14 +148,18 @@ def _foreach(self: Any, f: Any) -> Any:
 
 def _foreach_batch(self: Any, func: Any) -> Any:
     _record(self).has_function = True
-    return _call_for_each(self, func)
+    session = _session(self)
+    names = func.tables if isinstance(func, CdcSink) else []
+    tables = [] if session is None else [session.table_identifier(parse_parts(name)) for name in names]
+    return _call_for_each(self, func, tables)
 
 
-def _call_for_each(self: Any, function: Any) -> Any:
-    """Over Connect the function runs in a process of the server, which attaches again."""
+def _call_for_each(self: Any, function: Any, tables: Iterable[TableIdentifier]) -> Any:
+    """Over Connect the function runs in a process of the server, which attaches again. `tables` are those that it is known to
+    write to."""
     session = _session(self)
     if session is not None and _is_connect(self):
-        function = for_server(session, function)
+        function = for_server(session, function, writes=[one.catalog for one in tables])
     return original(self, "foreachBatch")(function)
 
 
@@ -240,7 +245,7 @@ def _start_sink(
     if record.query_name is not None:
         original(self, "queryName")(record.query_name)
     with needs_floeberg_in_server(f"a streaming write of {identifier}"):
-        return original(_call_for_each(self, sink), "start")()
+        return original(_call_for_each(self, sink, [identifier]), "start")()
 
 
 def _schema(self: Any) -> Any:

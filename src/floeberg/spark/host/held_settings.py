@@ -11,17 +11,20 @@ from typing import Any, Final
 
 @dataclass(slots=True)
 class _Held:
-    """How many hold a setting now, and its value before the first of them."""
+    """How many hold a setting now, by which object it was set, and its value before the first of them."""
 
-    holders: int
+    spark: Any
     before: str | None
+    holders: int = 0
 
 
 SESSION_MARK: Final = "floeberg.session"
 """The setting that identifies an attached session, which has several Python objects."""
 
 _lock: Final = Lock()
-_held: Final[dict[tuple[str, str], _Held]] = {}
+_held: Final[dict[tuple[str, str], list[_Held]]] = {}
+"""Several of one key are sessions of streaming queries: clones, which have the mark of their origin and settings of their
+own."""
 
 
 @contextmanager
@@ -30,19 +33,23 @@ def held_setting(spark: Any, name: str, value: str) -> Iterator[None]:
     holders is done: if each restored what it found, a later one would restore another's."""
     key = (spark.conf.get(SESSION_MARK, None) or f"object {id(spark)}", name)
     with _lock:
-        if key not in _held:
-            _held[key] = _Held(0, spark.conf.get(name, None))
+        own = spark.conf.get(name, None)
+        held = next((one for one in _held.get(key, ()) if one.spark is spark or own == value), None)
+        if held is None:
+            held = _Held(spark, own)
+            _held.setdefault(key, []).append(held)
             spark.conf.set(name, value)
-        _held[key].holders += 1
+        held.holders += 1
     try:
         yield
     finally:
         with _lock:
-            held = _held[key]
             held.holders -= 1
             if not held.holders:
-                del _held[key]
+                _held[key].remove(held)
+                if not _held[key]:
+                    del _held[key]
                 if held.before is None:
-                    spark.conf.unset(name)
+                    held.spark.conf.unset(name)
                 else:
-                    spark.conf.set(name, held.before)
+                    held.spark.conf.set(name, held.before)

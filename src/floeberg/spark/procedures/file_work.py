@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-_FILES_PER_JOB: Final = 8192
+_FILES_PER_JOB: Final = 2048
 _RESULT: Final = pa.schema([("number", pa.int64()), ("result", pa.binary())])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import AnalysisException
 
@@ -54,6 +54,8 @@ from floeberg.sql.text.names import Names, display_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_CTE_PRECEDENCE: Final = "spark.sql.legacy.ctePrecedencePolicy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,9 @@ def _statement_keys(
     def of_view(number: int, column: str) -> KeyReader | None:
         return _keys_of_view(execution, chosen[number].resolved, found[number], column)
 
-    found = table_conditions(references, given, joins=joins)
+    found: Sequence[Sequence[Condition]] = tuple(() for _ in references.tables)
+    if not _has_other_ctes(execution, references):
+        found = table_conditions(references, given, joins=joins)
     return StatementKeys(
         execution.session,
         {id(relation): number for number, relation in enumerate(references.relations)},
@@ -212,6 +216,13 @@ def _statement_keys(
         lambda conditions, schema: condition_expression(execution.session, conditions, schema),
         of_view,
     )
+
+
+def _has_other_ctes(execution: Execution, references: References) -> bool:
+    """Whether a name of a WITH clause may mean another one than it does by default: the outer one of two."""
+    if len(references.walk.ctes) < 2:
+        return False
+    return execution.session.setting(_CTE_PRECEDENCE, "CORRECTED").upper() == "LEGACY"
 
 
 def _prunes_joins(execution: Execution, references: References) -> bool:

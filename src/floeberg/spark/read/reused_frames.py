@@ -80,8 +80,8 @@ def keep(kept: KeptFrames, key: Hashable, frame: Any, scan: FrameScan) -> bool:
     if scan.routes.by_arrow:
         return False
     names = [field.name for field in scan.projection.fields]
-    array = string_array(frame.sparkSession, names)
-    kept.put(key, KeptFrame(apart_from_cached(frame), scan, names, array, scan.routes.files))
+    columns = string_array(frame.sparkSession, names)
+    kept.put(key, KeptFrame(apart_from_cached(frame), scan, names, columns, scan.routes.files))
     return True
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +17,7 @@ from floeberg.errors import UnsupportedFeature
 from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.host.session_state import AttachedCatalog
 
+logger = logging.getLogger("floeberg")
 _MISSING: Final = "No module named 'floeberg"
 
 
@@ -63,15 +65,19 @@ class AttachedFunction:
         return self.function(batch, epoch_id)
 
 
-def for_server(session: AttachedSession, function: Callable[[Any, int], Any]) -> AttachedFunction:
-    """The function as it is sent to the server. Raises UnsupportedFeature when none of the session's catalogs can be opened
-    there; one that cannot, beside others, is left out."""
+def for_server(
+    session: AttachedSession, function: Callable[[Any, int], Any], *, writes: Collection[str] = ()
+) -> AttachedFunction:
+    """The function as it is sent to the server. Raises UnsupportedFeature when one of the catalogs that it writes to, as far as
+    they are known, cannot be opened there, or none of the session's can; another that cannot is left out with a warning."""
     catalogs, refused = [], []
     for name, attached in session.state.catalogs.items():
         try:
             recipe = recipe_of(attached.backend, what="foreachBatch over Spark Connect")
         except UnsupportedFeature as error:
-            refused.append(f"{name}: {error}")
+            if name in writes:
+                raise
+            refused.append(str(error))
             continue
         catalogs.append(
             CatalogToAttach(
@@ -79,6 +85,8 @@ def for_server(session: AttachedSession, function: Callable[[Any, int], Any]) ->
             )
         )
     if refused and not catalogs:
-        raise UnsupportedFeature(f"foreachBatch over Spark Connect runs on the server: {'; '.join(refused)}")
+        raise UnsupportedFeature("; ".join(refused))
+    for reason in refused:
+        logger.warning("a function for foreachBatch is sent without one of the session's catalogs. %s", reason)
     assert session.state.attach_again is not None
     return AttachedFunction(function, tuple(catalogs), session.state.attach_again)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
 from floeberg.sql.queries.expression_scan import ExpressionScan
@@ -40,14 +41,29 @@ class RelationParser(ExpressionScan):
     """Relations; queries among them are read by `query`."""
 
     def relations(self) -> list[Relation]:
+        """The relations between commas. What follows one of them is about all before it as well: `a, b RIGHT JOIN c` fills `a`
+        with nulls too, unless spark.sql.ansi.relationPrecedence is set, and then to read it so only says less."""
         found = [self.relation()]
         while self.cursor.accept(","):
-            found.append(self.relation())
+            primary = self._first_of_relation()
+            at = self.cursor.index
+            whole = self._extended(primary)
+            if _leaves_others_alone(whole):
+                found.append(whole)
+            else:
+                self.cursor.index = at
+                found = [self._extended(reduce(_crossed, [*found, primary]))]
         return found
 
     def relation(self) -> Relation:
+        return self._extended(self._first_of_relation())
+
+    def _first_of_relation(self) -> Relation:
         lateral = self.cursor.at("LATERAL") and not self.cursor.at("LATERAL", "VIEW") and self.cursor.accept("LATERAL")
-        left = self._primary_relation(lateral=lateral)
+        return self._primary_relation(lateral=lateral)
+
+    def _extended(self, left: Relation) -> Relation:
+        """A relation with the joins and pivots that follow it."""
         while True:
             if self.at_join():
                 left = self.join(left)
@@ -384,6 +400,19 @@ class RelationParser(ExpressionScan):
             return None
         columns = self.names_in_parentheses() if cursor.at("(") else ()
         return Alias(name, columns)
+
+
+def _crossed(left: Relation, right: Relation) -> Relation:
+    return Join(left, right, "cross")
+
+
+def _leaves_others_alone(relation: Relation) -> bool:
+    """Whether what follows a relation's first part changes nothing of the relations before a comma."""
+    while isinstance(relation, Join):
+        if relation.kind in ("right", "full") or relation.natural or relation.using:
+            return False
+        relation = relation.left
+    return not (isinstance(relation, OpaqueRelation) and relation.relations and relation.expressions)
 
 
 _UNITS: Final = words("YEAR MONTH WEEK DAY HOUR MINUTE SECOND MILLISECOND MICROSECOND NANOSECOND QUARTER")
