@@ -102,6 +102,7 @@ def _run_query(execution: Execution, references: References, given: Sequence[Con
         keys[id(table)] = key = f"floeberg_{number}"
         if number in answers:
             frames[key] = answers[number].frame
+            read.append(frames[key])
             continue
         frame = _frame(execution, source, conditions[number], hidden.of(number))
         read.append(frame)
