@@ -49,6 +49,18 @@ def test_a_stream_begins_with_all_live_rows_and_goes_on_with_appends():
     assert read(builder, offset) == (offset, [])
 
 
+def test_a_long_stream_forgets_the_plans_of_what_it_has_read():
+    builder = TableBuilder().append((1,)).append((2,)).append((3,))
+    found = planner(builder, max_files=1)
+    offset, read_rows = found.initial(), 0
+    while (end := found.advance(offset)) != offset:
+        read_rows += sum(task.data_file.record_count for part in found.between(offset, end) for task in part)
+        offset = end
+        found.forget_before(offset)
+        assert {snapshot_id for snapshot_id, _ in found.known} <= {offset.snapshot_id}
+    assert read_rows == 3
+
+
 def test_an_empty_table_is_waited_for():
     builder = TableBuilder()
     offset, files = read(builder, planner(builder).initial())

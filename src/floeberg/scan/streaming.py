@@ -169,6 +169,11 @@ class StreamPlanner:
             found += self._parts(step)[step.first : end.position if is_last else None]
         return found
 
+    def forget_before(self, offset: StreamOffset) -> None:
+        """Forgets what was planned of other snapshots than that of an offset, which the stream has read."""
+        for key in [key for key in self.known if key[0] != offset.snapshot_id]:
+            del self.known[key]
+
     def _steps(self, start: StreamOffset, goal: Snapshot | None) -> Iterator[_Step]:
         """The snapshots from an offset on, up to another."""
         self.check_table(start)

@@ -226,6 +226,11 @@ class TableStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[
             ]
         return [FilesPartition(SplitReader(table=files, groups=(part,), projection=schema)) for part in parts]
 
+    def commit(self, end: dict[str, Any]) -> None:
+        """Before PySpark 4.2 every batch is planned from the beginning, so what is known of it is kept."""
+        if self._planner is not None and _admission is not None:
+            self._planner.forget_before(StreamOffset.from_json(end))
+
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         yield from partition.reader(iter([pa.record_batch({"number": [0]})]))
 
