@@ -12,13 +12,13 @@ from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.maintenance.file_work import FileWork
-from floeberg.maintenance.imports.describe import DescribeFiles
+from floeberg.maintenance.imports.folders import SourceFile
 from floeberg.maintenance.rewrite.compact import RewriteRequest, Rewritten
 from floeberg.maintenance.rewrite.delete_files import DeleteRewriteRequest, RewrittenDeletes
 from floeberg.maintenance.rewrite.engine import RewriteEngine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -104,11 +104,13 @@ def spark_work(spark: SparkSession, table: LoadedTable) -> FileWork:
     return work
 
 
-def describe_on_spark(spark: SparkSession, table: LoadedTable, parallelism: int | None) -> DescribeFiles:
-    """What describes files to import in Spark's workers, for `Table.maintenance`."""
-    module = spark_module("floeberg.spark.procedures.describe_on_workers")
-    describe: DescribeFiles = module.OnWorkers(spark, table, parallelism)
-    return describe
+def import_on_spark(
+    spark: SparkSession, table: LoadedTable, files: Sequence[SourceFile], threads: int | None
+) -> FileWork:
+    """Work on files that are to be imported, by Spark's workers where they are many."""
+    module = spark_module("floeberg.spark.procedures.file_work")
+    work: FileWork = module.import_work(spark, table, files, threads)
+    return work
 
 
 def _check_pyspark() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from floeberg.api.attach import convert_on_spark, describe_on_spark, rewrite_on_spark, spark_engine, spark_work
+from floeberg.api.attach import convert_on_spark, import_on_spark, rewrite_on_spark, spark_engine, spark_work
 from floeberg.api.moments import to_milliseconds
 from floeberg.api.scan import Where, to_expression
 from floeberg.catalogs.base import LoadedTable
@@ -17,9 +17,8 @@ from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.maintenance.check import Progress, check_table
 from floeberg.maintenance.check_report import CheckReport
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
-from floeberg.maintenance.file_work import FileWork, ThreadedWork
+from floeberg.maintenance.file_work import THREADS, FileWork, ThreadedWork
 from floeberg.maintenance.imports.add_files import AddedFiles, ImportRequest, add_files, columns_of, file_format_of
-from floeberg.maintenance.imports.describe import DescribeFiles, InThreads
 from floeberg.maintenance.imports.folders import list_folder
 from floeberg.maintenance.maintain import Maintained, maintain_table
 from floeberg.maintenance.manifests import RewrittenManifests, rewrite_manifests
@@ -170,10 +169,10 @@ class Maintenance:
             partition_filter=dict(partition_filter or {}),
             check_duplicate_files=check_duplicate_files,
         )
-        describe: DescribeFiles = InThreads(pointer.store_for, parallelism)
+        work: FileWork = ThreadedWork(pointer.store_for, parallelism or THREADS)
         if spark is not None:
-            describe = describe_on_spark(spark, LoadedTable(pointer, state), parallelism)
-        done = add_files(pointer, state, describe, request)
+            work = import_on_spark(spark, LoadedTable(pointer, state), files, parallelism)
+        done = add_files(pointer, state, work, request)
         self._table._state = done.state
         return done
 

@@ -51,13 +51,14 @@ class ThreadedWork:
     """Threads of this process, a bounded number of items ahead."""
 
     stores: StoreFor
+    threads: int = THREADS
 
     def store_for(self, location: str) -> Store:
         return self.stores(location)
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         following = iter(items)
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="floeberg-files") as executor:
+        with ThreadPoolExecutor(self.threads, thread_name_prefix="floeberg-files") as executor:
             while ahead := list(islice(following, _AHEAD)):
                 yield from executor.map(work, ahead)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ import pytest
 
 import floeberg as fb
 from floeberg.errors import DataFileCorrupt, FileAlreadyExists, FileNotFound, InvalidInput, ValidationConflict
+from floeberg.maintenance.file_work import ThreadedWork
 from floeberg.maintenance.imports.add_files import ImportRequest, add_files
-from floeberg.maintenance.imports.describe import FileDescriber, FileToImport, InThreads
 from floeberg.maintenance.imports.folders import list_folder
 
 Rows = list[dict[str, Any]]
@@ -47,6 +48,17 @@ def write(path: Path, rows: Rows, schema: pa.Schema | None = None) -> str:
 def rows_of(table: fb.Table, *columns: str) -> set[tuple[Any, ...]]:
     found = table.scan(select=list(columns) or None).to_arrow().to_pylist()
     return {tuple(row.values()) for row in found}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkAfter(ThreadedWork):
+    """Lets something happen just before the files are looked at."""
+
+    before: Callable[[], None]
+
+    def each(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        self.before()
+        return ThreadedWork.each(self, work, items)
 
 
 PEOPLE: Rows = [{"id": 1, "name": "Ada"}, {"id": 2, "name": None}]
@@ -203,16 +215,14 @@ def test_a_schema_that_changes_meanwhile_is_a_conflict(lake: fb.Catalog, tmp_pat
     table = lake.create_table("db.t", "id bigint, name string")
     write(tmp_path / "in/a.parquet", PEOPLE)
     pointer, state = table._pointer, table._state
-    threads = InThreads(pointer.store_for)
 
-    def describe(describer: FileDescriber, files: Any) -> Any:
+    def rename() -> None:
         with lake.load_table("db.t").update_schema() as update:
             update.rename_column("id", "number")
-        return threads(describer, files)
 
     request = ImportRequest(files=list_folder(pointer.store_for, str(tmp_path / "in")))
     with pytest.raises(ValidationConflict, match="schema changed"):
-        add_files(pointer, state, describe, request)
+        add_files(pointer, state, WorkAfter(pointer.store_for, before=rename), request)
     assert table.refresh().current_snapshot is None
 
 
@@ -220,13 +230,11 @@ def test_the_same_file_added_meanwhile_is_found(lake: fb.Catalog, tmp_path: Path
     table = lake.create_table("db.t", "id bigint, name string")
     write(tmp_path / "in/a.parquet", PEOPLE)
     pointer, state = table._pointer, table._state
-    threads = InThreads(pointer.store_for, 1)
 
-    def describe(describer: FileDescriber, files: list[FileToImport]) -> Any:
+    def add() -> None:
         lake.load_table("db.t").maintenance.add_files(str(tmp_path / "in"))
-        return threads(describer, files)
 
     request = ImportRequest(files=list_folder(pointer.store_for, str(tmp_path / "in")))
     with pytest.raises(FileAlreadyExists):
-        add_files(pointer, state, describe, request)
+        add_files(pointer, state, WorkAfter(pointer.store_for, before=add), request)
     assert table.refresh().scan().count() == 2

@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 
 import floeberg as fb
 from floeberg.errors import DataFileCorrupt, FileAlreadyExists, InvalidInput
-from floeberg.spark.procedures import describe_on_workers
+from floeberg.spark.procedures import file_work
 
 _TEXTS = ["a", "A b", "x/y=z", "%41", "ü日", "' \"", "__x", "1", "{}[]*?\\", ".", "#&;:"]
 _PARTITIONS: dict[str, list[Any]] = {
@@ -74,7 +74,7 @@ def test_added_folders_have_the_rows_of_plain_spark(
 ) -> None:
     where = str(tmp_path / "in")
     if seed % 2:
-        monkeypatch.setattr(describe_on_workers, "FEW_FILES", 0)
+        monkeypatch.setattr(file_work, "FEW_FILES", 0)
     columns, partitions = write_layout(session, where, file_format, seed)
     name = f"lake.db.layout_{file_format}_{seed}"
     by = f"PARTITIONED BY ({', '.join(partitions)})" if partitions else ""
@@ -143,7 +143,7 @@ def test_timestamps_in_folders_are_in_the_session_s_zone(session: Any, tmp_path:
 
 
 def test_a_wrong_file_found_by_a_worker_is_named(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(describe_on_workers, "FEW_FILES", 0)
+    monkeypatch.setattr(file_work, "FEW_FILES", 0)
     session.sql("CREATE TABLE lake.db.refusing (id BIGINT) USING iceberg")
     session.range(3).selectExpr("'x' AS id").coalesce(1).write.parquet(f"{tmp_path}/in")
     with pytest.raises(DataFileCorrupt, match=r"part-.*parquet.*'id'"):

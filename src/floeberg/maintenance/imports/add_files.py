@@ -16,7 +16,8 @@ from floeberg.commit.commit import commit_operations
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
-from floeberg.maintenance.imports.describe import DescribeFiles, FileDescriber, FileToImport
+from floeberg.maintenance.file_work import FileWork
+from floeberg.maintenance.imports.describe import FileDescriber, FileToImport, describe_files
 from floeberg.maintenance.imports.folders import HIVE_NULL, SourceFile
 from floeberg.maintenance.imports.partition_values import partition_value
 from floeberg.spec.metadata.partition_types import partition_type_of
@@ -73,7 +74,7 @@ def columns_of(files: Sequence[SourceFile]) -> tuple[str, ...]:
     return files[0].columns if files else ()
 
 
-def add_files(pointer: TablePointer, state: TableState, describe: DescribeFiles, request: ImportRequest) -> AddedFiles:
+def add_files(pointer: TablePointer, state: TableState, work: FileWork, request: ImportRequest) -> AddedFiles:
     """Adds files in one commit, or none of them.
 
     Raises InvalidInput when partitions do not fit the table, DataFileCorrupt for a file that cannot be read as the table's,
@@ -93,7 +94,7 @@ def add_files(pointer: TablePointer, state: TableState, describe: DescribeFiles,
         name_mapping=import_mapping(metadata),
         known_names=_known_names(metadata),
     )
-    imported = describe(describer, files)
+    imported = describe_files(work, describer, files)
     if not imported:
         return AddedFiles(state=state, added_files=0, changed_partitions=0)
     operation = AddFiles(

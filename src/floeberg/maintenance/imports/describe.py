@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
 
 from msgspec import structs
 
 from floeberg.arrow.columns.metrics_config import MetricsConfig
 from floeberg.arrow.formats.import_file import ImportedFile, describe_file
 from floeberg.effects.protocols import Store
+from floeberg.maintenance.file_work import FileWork
 from floeberg.spec.schemas.name_mapping import NameMapping
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.manifest_entry import FileFormat
-
-DEFAULT_THREADS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +52,17 @@ class FileDescriber:
         return ImportedFile(described, found.name_mapping)
 
 
-class DescribeFiles(Protocol):
-    """Describes files, in their order."""
-
-    def __call__(self, describer: FileDescriber, files: Sequence[FileToImport]) -> list[ImportedFile]: ...
-
-
 @dataclass(frozen=True, slots=True)
-class InThreads:
-    """Describes files in this process."""
+class _Describing:
+    """Describes one file after the other. Travels to workers."""
 
-    store_for: Callable[[str], Store]
-    parallelism: int | None = None
+    work: FileWork
+    describer: FileDescriber
 
-    def __call__(self, describer: FileDescriber, files: Sequence[FileToImport]) -> list[ImportedFile]:
-        def described(file: FileToImport) -> ImportedFile:
-            return describer.describe(self.store_for(file.location), file)
+    def __call__(self, file: FileToImport) -> ImportedFile:
+        return self.describer.describe(self.work.store_for(file.location), file)
 
-        threads = min(self.parallelism or DEFAULT_THREADS, max(1, len(files)))
-        if threads == 1:
-            return [described(file) for file in files]
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(described, files))
+
+def describe_files(work: FileWork, describer: FileDescriber, files: Sequence[FileToImport]) -> list[ImportedFile]:
+    """Describes files, in their order. Raises DataFileCorrupt, FileNotFound, each naming the file."""
+    return list(work.each(_Describing(work, describer), files))

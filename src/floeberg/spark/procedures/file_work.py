@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 
+from floeberg import errors
 from floeberg.arrow.scan.execute import TableReader
 from floeberg.catalogs.base import LoadedTable
 from floeberg.effects.protocols import Store
-from floeberg.maintenance.file_work import ITEMS_PER_TASK, FileWork, ThreadedWork
+from floeberg.errors import FloebergError, UnsupportedFeature
+from floeberg.maintenance.file_work import ITEMS_PER_TASK, THREADS, FileWork, ThreadedWork
+from floeberg.maintenance.imports.folders import SourceFile
 from floeberg.spark.read.arrow_scan import table_files, table_stores
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import collect_from_workers
 from floeberg.spark.workers.scan import TableFiles, TableStores
-from floeberg.spark.workers.stores import WorkerStores
+from floeberg.spark.workers.stores import WorkerStores, worker_stores
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.schema import Schema
 
@@ -28,7 +33,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
+FEW_FILES: Final = 64
+"""So many files are looked at by this process sooner than by a job."""
 _FILES_PER_JOB: Final = 2048
+_WORKER_ERROR: Final = re.compile(r"floeberg\.errors\.(\w+): (.+)")
 _RESULT: Final = pa.schema([("number", pa.int64()), ("result", pa.binary())])
 
 
@@ -39,6 +47,18 @@ def spark_work(spark: SparkSession, table: LoadedTable) -> FileWork:
         return ThreadedWork(table.pointer.store_for)
     check_workers(spark)
     return SparkWork(spark, table, stores)
+
+
+def import_work(spark: SparkSession, table: LoadedTable, files: Sequence[SourceFile], threads: int | None) -> FileWork:
+    """Work on files that are to be imported: few of them in this process, and those that workers cannot reach."""
+    here = ThreadedWork(table.pointer.store_for, threads or THREADS)
+    if len(files) <= FEW_FILES:
+        return here
+    try:
+        worker_stores(table.pointer.stores, location=files[0].location)
+    except UnsupportedFeature:
+        return here
+    return spark_work(spark, table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +84,10 @@ class SparkWork:
         while batch := tuple(islice(following, _FILES_PER_JOB)):
             tasks = -(-len(batch) // per_task)
             numbers = self.spark.range(0, len(batch), 1, tasks)
-            found = collect_from_workers(numbers, _Each(work, batch), "number bigint, result binary")
+            try:
+                found = collect_from_workers(numbers, _Each(work, batch), "number bigint, result binary")
+            except PySparkException as error:
+                raise _as_ours(error) from error
             for row in sorted(found, key=lambda row: row.number):
                 # Made by our own workers a moment ago, and never stored.
                 yield pickle.loads(row.result)  # noqa: S301
@@ -80,6 +103,16 @@ class SparkWork:
     ) -> Iterator[R]:
         table = LoadedTable(self.table.pointer, replace(self.table.state, metadata=metadata))
         return self._run(_Reading(work, table_files(table, schema)), items, per_task)
+
+
+def _as_ours(error: PySparkException) -> Exception:
+    """The error that the work raised in a worker."""
+    found = _WORKER_ERROR.search(str(error))
+    kind = None if found is None else getattr(errors, found[1], None)
+    if found is None or not isinstance(kind, type) or not issubclass(kind, FloebergError):
+        return error
+    ours: FloebergError = kind(found[2].strip())
+    return ours
 
 
 @dataclass(frozen=True, slots=True)

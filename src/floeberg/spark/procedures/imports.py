@@ -13,13 +13,12 @@ from floeberg.maintenance.imports.add_files import add_files as add
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.procedures.describe_on_workers import OnWorkers
+from floeberg.spark.procedures.file_work import import_work
 from floeberg.spark.procedures.import_source import ImportSource, find_source
+from floeberg.spark.procedures.snapshots import Rows, Values
 from floeberg.sql.conditions.coercion import fixed_offset_us
 from floeberg.sql.text.names import TableIdentifier
 
-Values = dict[str, Any]
-Rows = list[tuple[Any, ...]]
 Identify = Callable[[str], TableIdentifier]
 
 
@@ -34,7 +33,8 @@ def add_files(execution: Execution, identify: Identify, values: Values) -> Rows:
         partition_filter=values["partition_filter"] or {},
         check_duplicate_files=values["check_duplicate_files"] is not False,
     )
-    done = add(table.pointer, table.state, OnWorkers(execution.spark, table, parallelism), request)
+    work = import_work(execution.spark, table, request.files, parallelism)
+    done = add(table.pointer, table.state, work, request)
     return [(done.added_files, done.changed_partitions)]
 
 

@@ -28,9 +28,10 @@ from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import iceberg_schema_of
-from floeberg.spark.procedures.describe_on_workers import OnWorkers
+from floeberg.spark.procedures.file_work import import_work
 from floeberg.spark.procedures.import_source import ImportSource, find_source, source_rows
-from floeberg.spark.procedures.imports import Identify, Rows, Values, import_request, positive_parallelism
+from floeberg.spark.procedures.imports import Identify, import_request, positive_parallelism
+from floeberg.spark.procedures.snapshots import Rows, Values
 from floeberg.spec.partitions.terms import PartitionTerm
 from floeberg.spec.partitions.transforms import IdentityTransform
 from floeberg.sql.text.lexer import quote_name
@@ -125,7 +126,8 @@ def _made(
         _refuse_overlap(identifier, staged.state.metadata.location, source)
     request = import_request(session, source, check_duplicate_files=False)
     try:
-        done = add(staged.pointer, staged.state, OnWorkers(session.spark, staged, parallelism), request)
+        work = import_work(session.spark, staged, request.files, parallelism)
+        done = add(staged.pointer, staged.state, work, request)
         if done.state.metadata_location is None:
             staged.pointer.swap(staged.state, done.state.metadata)
     except ValidationConflict as conflict:
