@@ -105,14 +105,13 @@ class SparkWork:
         return self._run(_Reading(work, table_files(table, schema)), items, per_task)
 
 
-def _as_ours(error: PySparkException) -> Exception:
+def _as_ours(error: Exception) -> Exception:
     """The error that the work raised in a worker."""
     found = _WORKER_ERROR.search(str(error))
     kind = None if found is None else getattr(errors, found[1], None)
-    if found is None or not isinstance(kind, type) or not issubclass(kind, FloebergError):
-        return error
-    ours: FloebergError = kind(found[2].strip())
-    return ours
+    if found is not None and isinstance(kind, type) and issubclass(kind, FloebergError):
+        return kind(found[2].strip())
+    return error
 
 
 @dataclass(frozen=True, slots=True)
