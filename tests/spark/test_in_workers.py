@@ -158,8 +158,10 @@ def _left_by_the_task_before(frame: Callable[[], Any]) -> list[int]:
 
 
 def _archives(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """How many importers of archives the worker has; a search for what is nowhere then makes them all again."""
-    found = sum(isinstance(importer, zipimporter) for importer in sys.path_importer_cache.values())
+    """How many importers of Spark's archives the worker has, beside those that other tests of the session sent; a search for
+    what is nowhere then makes them all again."""
+    importers = [one for one in sys.path_importer_cache.values() if isinstance(one, zipimporter)]
+    found = sum(in_workers._SPARKS_OWN.fullmatch(Path(one.archive).name) is not None for one in importers)
     assert find_spec("there_is_no_such_module") is None
     for _ in batches:
         yield pa.RecordBatch.from_pydict({"worker": [os.getpid()], "archives": [found]})

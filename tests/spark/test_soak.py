@@ -15,7 +15,7 @@ def test_a_stream_two_mergers_and_maintenance_leave_what_their_logs_say(
 ) -> None:
     if few or is_connect:
         pytest.skip("once, on a classic session of this Spark")
-    report = Soak(session, session.lake, tmp_path).run(45)
+    report = Soak(session, session.lake, tmp_path).run(20)
     commits = by_writer(report)
     assert {*commits} == {"A", "B", "cdc"}
     assert min(commits.values()) >= ENOUGH_COMMITS

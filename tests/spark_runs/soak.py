@@ -14,18 +14,26 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow.parquet as pq
+from pyroaring import BitMap64
 
 import floeberg as fb
+from floeberg.api.attach import spark_engine
 from floeberg.api.catalog import Catalog
+from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import CommitConflict, ValidationConflict
-from floeberg.spec.snapshots.manifest_entry import EntryStatus
+from floeberg.maintenance.maintain import maintain_table
+from floeberg.maintenance.rewrite.engine import RewriteEngine, RewritePlan, RewrittenGroup
+from floeberg.maintenance.rewrite.file_groups import FileGroup
+from floeberg.scan.tasks import FileScanTask
+from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus
 from floeberg.spec.snapshots.snapshot import Snapshot
 from spark_runs.spark_session import spark_session
 
@@ -36,6 +44,8 @@ ENOUGH_COMMITS: Final = 10
 WRITERS: Final = {"A": 100, "B": 200}
 """The first of the ids that a MERGE writer changes; those of the events overlap with both."""
 IDS: Final = 200
+HELD_ROUNDS: Final = 2
+"""In every so many rounds of maintenance a compaction waits for a MERGE before it commits."""
 PROPERTIES: Final = {
     "write.merge.mode": "merge-on-read",
     "maintain.min-small-files": "6",
@@ -74,6 +84,29 @@ class Report:
             f"{max(self.files, default=0)} live after maintenance; reading took {first} ms in the first half, {last} ms in "
             "the second"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldEngine:
+    """An engine that lets others commit between the files of a compaction and its commit."""
+
+    engine: RewriteEngine
+    wait: Callable[[], None]
+
+    @property
+    def runs_groups_at_once(self) -> bool:
+        return self.engine.runs_groups_at_once
+
+    def rewrite(self, group: FileGroup, plan: RewritePlan) -> RewrittenGroup:
+        done = self.engine.rewrite(group, plan)
+        self.wait()
+        return done
+
+    def deleted_positions(self, tasks: Sequence[FileScanTask], metadata: TableMetadata) -> Mapping[str, BitMap64]:
+        return self.engine.deleted_positions(tasks, metadata)
+
+    def discard(self, files: Sequence[DataFile]) -> None:
+        self.engine.discard(files)
 
 
 class Soak:
@@ -193,15 +226,20 @@ class Soak:
                 self._stopped.wait(0.5)  # no writer is left behind
 
     def _maintain(self) -> None:
-        session = self._session()
+        session, number = self._session(), 0
         while not self._stopped.is_set():
-            self._round(session)
+            number += 1
+            self._round(session, is_held=number % HELD_ROUNDS == 0)
             self._stopped.wait(1)
 
-    def _round(self, session: Any) -> None:
+    def _round(self, session: Any, *, is_held: bool = False) -> None:
         table = self._lake.load_table(TABLE)
+        pointer, state = table._pointer, table._state
+        engine = spark_engine(session, LoadedTable(pointer, state))
+        if is_held:
+            engine = _HeldEngine(engine, wait=self._wait_for_merge)
         try:
-            done = table.maintenance.maintain(spark=session)
+            done = maintain_table(pointer, state, engine, measure_reads=True)
         except (CommitConflict, ValidationConflict):
             self.report.conflicts += 1
             return
@@ -211,6 +249,11 @@ class Soak:
             after = done.actions[-1].after
             self.report.files.append((after.data_files or 0) + (after.delete_files or 0))
             self.report.read_ms.append(done.read_ms_after)
+
+    def _wait_for_merge(self) -> None:
+        merged = len(self._merged)
+        while len(self._merged) == merged and not self._stopped.is_set():
+            self._stopped.wait(0.1)
 
     # the model
 

@@ -32,7 +32,7 @@ def add_files(
     partition: PartitionOption = None,
     allow_duplicates: DuplicatesOption = False,
 ) -> None:
-    """Add the Parquet, ORC or Avro files of a folder to a table, where they lie. No row is copied.
+    """Add the data files of a folder to a table, where they lie. They are Parquet, ORC or Avro, and no row is copied.
 
     floeberg add-files db.orders s3://bucket/old/orders --partition day=2026-05-01
     """

@@ -31,7 +31,7 @@ def compute_stats(
     snapshot: SnapshotOption = None,
     partitions: PartitionsOption = False,
 ) -> None:
-    """Compute how many distinct values columns have, and register it with the table for query planners.
+    """Compute how many distinct values columns have, and what partitions hold, and register it.
 
     The columns are read. With --partitions, what each partition holds is computed instead, from the manifests alone.
 

@@ -17,6 +17,7 @@ from floeberg.scan.explanation import Explanation
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import SnapshotChoice
+from floeberg.spark.host.types import has_nanoseconds
 from floeberg.spark.read.local_frame import arrow_local_frame
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import LONG, NestedField
@@ -51,8 +52,8 @@ def summary_frame(
     """The columns that the query names, with one row for the least and one for the greatest values of a group; None unless
     metadata prove them exactly. `where` only leaves out files: the query applies its condition to the columns of the groups."""
     asked = _asked(query, chosen.schema)
-    if asked is None:
-        return None
+    if asked is None or any(has_nanoseconds(reference.type) for reference in asked.columns):
+        return None  # Spark cuts nanoseconds, and a write of what is cut is refused by the table that it comes from
     plan = plan_files(
         table.state.metadata,
         chosen,
