@@ -153,6 +153,9 @@ bench-spark: java $(STAMP) $(PEERS)/spark41/ready $(PEERS)/sail/ready ## benchma
 sim: $(STAMP) ## play N random histories of concurrent writers, from seed FIRST on
 	$(BIN)/python -m floeberg.testing.simulate --histories $(N) --first $(FIRST)
 
+maintenance-model: java $(STAMP) ## 15 random sequences of statements and maintenance on Spark against a model (long)
+	FLOEBERG_MAINTENANCE_SEQUENCES=15 $(PYTEST) -q tests/spark/procedures/test_random_maintenance.py
+
 sim-maintenance: $(STAMP) ## play 1,000 random histories of writes and maintenance, from seed FIRST on
 	$(BIN)/python -m floeberg.testing.maintenance_history --histories 1000 --first $(FIRST)
 

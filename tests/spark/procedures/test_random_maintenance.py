@@ -3,13 +3,14 @@ did."""
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
 from floeberg.commit.row_delta import RowDelta
 from floeberg.testing.table_builder import TableBuilder
 
-SEEDS = 15
+SEEDS = int(os.environ.get("FLOEBERG_MAINTENANCE_SEQUENCES", "5"))
 STEPS = 4
 WRITES = ("insert", "delete", "update", "merge", "equality_delete")
 MAINTENANCE = {

@@ -16,7 +16,7 @@ from spark_runs.spark_rows import spark_rows
 from star_joins.queries import random_query
 from star_joins.tables import COLUMNS, World, build_world
 
-WORLDS: Final = int(os.environ.get("FLOEBERG_JOIN_WORLDS", "3"))
+WORLDS: Final = int(os.environ.get("FLOEBERG_JOIN_WORLDS", "2"))
 QUERIES: Final = 10
 """Queries over the tables of each seed."""
 _PRUNED: Final = re.compile(r"^\w+: (\d+) of (\d+) files, by ", re.MULTILINE)
