@@ -9,7 +9,7 @@ from floeberg.change_events.delta_writer import DeltaWriter
 from floeberg.change_events.keys import key_fields
 from floeberg.change_events.sequences import EventRules
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.errors import InvalidInput, UnsupportedFeature, ValidationConflict
 from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, ManifestContent
 from floeberg.testing.table_builder import TableBuilder
@@ -84,7 +84,7 @@ def test_files_of_another_spec_that_a_commit_in_between_added_are_never_missed(
     rules = EventRules(keys=("id",), orders=1)
     events = sorted_events(event_table(table.schema, [("U", (1, 5, "new"), (1,))], [pa.int64()]), rules)
     writer = DeltaWriter(delta_layout(loaded, keys, reach), rules, table._pointer.store_for)
-    operations = delta_operations([writer.write(events.to_batches())], reach, Target())
+    operations = delta_operations([writer.write(events.to_batches())], reach, SnapshotTarget())
     with builder.table.update_spec() as update:
         update.add_field("truncate(3, v)")
     builder.delete("id = 1").append((1, 0, "between"))

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from floeberg.catalogs.row_pointer import RowPointer
 from floeberg.commit.append import Append
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.summary import SummaryBuilder
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import CommitConflict, InvalidInput, RefNotFound, UnsupportedFeature
@@ -193,15 +193,15 @@ def test_an_append_to_a_branch_leaves_main_alone():
     assert head.summary["total-records"] == "2"
     file = builder.data_file((3,))
     with pytest.raises(RefNotFound, match="create it first"):
-        builder.table._commit(Append(files=[file], target=Target(branch="nowhere")))
+        builder.table._commit(Append(files=[file], target=SnapshotTarget(branch="nowhere")))
     builder.tag("t")
     with pytest.raises(InvalidInput, match="is a tag"):
-        builder.table._commit(Append(files=[file], target=Target(branch="t")))
+        builder.table._commit(Append(files=[file], target=SnapshotTarget(branch="t")))
 
 
 def test_a_staged_append_is_in_the_table_and_nobody_sees_it():
     builder = TableBuilder().append((1,))
-    target = Target(stage_only=True, summary={"wap.id": "w1"})
+    target = SnapshotTarget(stage_only=True, summary={"wap.id": "w1"})
     (staged,) = builder.table._commit(Append(files=[builder.data_file((2,))], target=target)).snapshots
     assert builder.rows() == [(1, None, None)]
     assert builder.rows(snapshot_id=staged.snapshot_id) == [(1, None, None), (2, None, None)]

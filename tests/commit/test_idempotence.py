@@ -11,7 +11,7 @@ from floeberg.commit import commit, idempotence
 from floeberg.commit.append import Append
 from floeberg.commit.cherry_pick import CherryPick
 from floeberg.commit.idempotence import AppTransaction, find_committed, last_committed
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.refs import CreateRef, FastForward, RemoveRef, RenameBranch, SetBranchSnapshot
 from floeberg.commit.replace_table import ReplaceTable
 from floeberg.errors import InvalidInput
@@ -25,7 +25,7 @@ def send(builder: TableBuilder, version: int, *, branch: str = "main", app: str 
     """One version of a job, which adds a row of that number."""
     once = AppTransaction(app_id=app, version=version, branch=branch, **more)
     staged = {} if once.wap_id is None else {"stage_only": True, "summary": {"wap.id": once.wap_id}}
-    append = Append(files=[builder.data_file((version,))], target=Target(branch=branch, **staged))
+    append = Append(files=[builder.data_file((version,))], target=SnapshotTarget(branch=branch, **staged))
     return builder.table.refresh()._commit(append, once=once)
 
 
@@ -168,7 +168,7 @@ def test_without_the_summaries_the_first_version_would_be_there_twice(monkeypatc
 def test_the_epochs_of_the_java_runtimes_sink_count():
     builder = TableBuilder()
     summary = {"spark.sql.streaming.queryId": "q", "spark.sql.streaming.epochId": "6"}
-    builder.table._commit(Append(files=[builder.data_file((6,))], target=Target(summary=summary)))
+    builder.table._commit(Append(files=[builder.data_file((6,))], target=SnapshotTarget(summary=summary)))
     assert send(builder, 6, app="q").skipped is not None
     assert send(builder, 7, app="q").skipped is None
     expire_all(builder.append((9,)))

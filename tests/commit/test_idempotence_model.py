@@ -8,7 +8,7 @@ import pytest
 
 from floeberg.commit.append import Append
 from floeberg.commit.idempotence import AppTransaction, last_committed
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.refs import CreateRef, FastForward, RemoveRef, RenameBranch, SetBranchSnapshot
 from floeberg.commit.replace_table import ReplaceTable
 from floeberg.errors import FloebergError
@@ -60,7 +60,7 @@ class History:
         known = self.head(branch)
         version = self.random.randint(max(0, known.get(app, 0) - 2), known.get(app, 0) + 2)
         once = AppTransaction(app_id=app, version=version, branch=branch)
-        append = Append(files=[self.builder.data_file((version,))], target=Target(branch=branch))
+        append = Append(files=[self.builder.data_file((version,))], target=SnapshotTarget(branch=branch))
         committed = self.commit(append, once=once)
         assert (committed.skipped is not None) == (version <= known.get(app, -1)), (app, version, branch, self.log)
         for made in committed.snapshots:
@@ -69,7 +69,9 @@ class History:
     def append(self) -> None:
         branch = self.branch()
         known = self.head(branch)
-        (made,) = self.commit(Append(files=[self.builder.data_file((-1,))], target=Target(branch=branch))).snapshots
+        (made,) = self.commit(
+            Append(files=[self.builder.data_file((-1,))], target=SnapshotTarget(branch=branch))
+        ).snapshots
         self.holds[made.snapshot_id] = known
 
     def roll_back(self) -> None:

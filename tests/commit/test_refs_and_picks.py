@@ -6,7 +6,7 @@ from floeberg.commit.append import Append
 from floeberg.commit.cherry_pick import CherryPick, Publish
 from floeberg.commit.delete_files import DeleteFiles
 from floeberg.commit.isolation import ReadView
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.refs import BeginBranch, CreateRef, RemoveRef, Retention, SetBranchSnapshot
 from floeberg.commit.replace_partitions import ReplacePartitions
@@ -29,7 +29,7 @@ def ids(builder: TableBuilder, **where: object) -> list[int]:
 
 
 def staged(builder: TableBuilder, operation=Append, wap_id: str = "w", rows=((9, 0),)):
-    target = Target(stage_only=True, summary={"wap.id": wap_id})
+    target = SnapshotTarget(stage_only=True, summary={"wap.id": wap_id})
     return builder.table._commit(operation(files=builder.data_files(*rows), target=target)).snapshots[0]
 
 
@@ -117,7 +117,7 @@ def test_a_branch_of_an_empty_table_begins_with_an_empty_snapshot():
 
 
 def test_the_first_write_makes_a_branch_where_main_is_by_then():
-    target = Target(branch="audit", begins_branch=True)
+    target = SnapshotTarget(branch="audit", begins_branch=True)
     begun, late = TableBuilder(), TableBuilder()
     files = late.data_files((2,))
     late.append((1,))
@@ -126,12 +126,12 @@ def test_the_first_write_makes_a_branch_where_main_is_by_then():
     assert (ids(begun), ids(begun, ref="audit"), len(begun.table.snapshots)) == ([], [2], 1)
     assert (ids(late), sorted(ids(late, ref="audit"))) == ([1], [1, 2])
     with pytest.raises(RefNotFound, match="create it first"):
-        begun.table._commit(Append(files=begun.data_files((3,)), target=Target(branch="other")))
+        begun.table._commit(Append(files=begun.data_files((3,)), target=SnapshotTarget(branch="other")))
 
 
 def test_a_change_that_begins_a_branch_sees_what_main_got_meanwhile():
     builder = TableBuilder().append((1,))
-    target = Target(branch="audit", begins_branch=True)
+    target = SnapshotTarget(branch="audit", begins_branch=True)
     change = Overwrite(added=builder.data_files((2,)), view=ReadView(starting_snapshot_id=None), target=target)
     with pytest.raises(ValidationConflict):
         builder.table._commit(BeginBranch(name="audit"), change)
@@ -256,7 +256,7 @@ def test_a_staged_replacement_conflicts_with_changes_of_its_partitions(what):
 
 def test_other_changes_are_picked_only_as_a_fast_forward():
     builder = TableBuilder(partition_by=["p"]).append((1, 0), (2, 1))
-    target = Target(stage_only=True, summary={"wap.id": "d"})
+    target = SnapshotTarget(stage_only=True, summary={"wap.id": "d"})
     builder.table._commit(DeleteFiles(row_filter=eq("p", 0), target=target))
     later = builder.second()
     later.append(builder.arrow([(3, 1)]))
@@ -272,7 +272,7 @@ def test_a_commit_of_one_branch_is_picked_onto_another():
     builder = TableBuilder(partition_by=["p"]).append((1, 0)).branch("a").branch("b")
     builder.append((2, 0), branch="a").append((3, 0), branch="b")
     source = builder.table.refs["a"].snapshot_id
-    builder.table._commit(CherryPick(snapshot_id=source, target=Target(branch="b")))
+    builder.table._commit(CherryPick(snapshot_id=source, target=SnapshotTarget(branch="b")))
     assert ids(builder, ref="b") == [1, 2, 3]
     assert ids(builder) == [1]
 

@@ -282,9 +282,9 @@ def test_rows_that_got_ids_meanwhile_are_not_written_anew_without_them(isolation
 def test_a_change_on_a_branch_is_judged_by_that_branch():
     builder = table()
     builder.branch("side")
-    from floeberg.commit.operation import Target
+    from floeberg.commit.operation import SnapshotTarget
 
-    mine = replace(delta(builder, 0, 0), target=Target(branch="side"))
+    mine = replace(delta(builder, 0, 0), target=SnapshotTarget(branch="side"))
     builder.second()._commit(delta(builder, 0, 1))
     builder.table._commit(mine)
     assert ids(builder) == [1, 3, 4]

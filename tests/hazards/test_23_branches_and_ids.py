@@ -10,7 +10,7 @@ import pytest
 from floeberg.commit import producer
 from floeberg.commit.append import Append
 from floeberg.commit.delete_files import DeleteFiles
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import FloebergError, SnapshotAlreadyExists
 from floeberg.expr.build import eq
@@ -44,7 +44,7 @@ def test_branches_grow_from_their_own_heads():
 
 def test_a_change_of_a_branch_touches_that_branch_alone():
     builder = diverged()
-    builder.table._commit(DeleteFiles(row_filter=eq("p", 0), target=Target(branch="side")))
+    builder.table._commit(DeleteFiles(row_filter=eq("p", 0), target=SnapshotTarget(branch="side")))
     assert (ids(builder), ids(builder, "side")) == ([1, 3, 5], [])
 
 

@@ -15,7 +15,7 @@ import httpx
 
 from floeberg.commit.append import Append
 from floeberg.commit.commit import _replay
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.pointer import TableState
 from floeberg.commit.workspace import Workspace
 from floeberg.effects.system import system_effects
@@ -65,7 +65,7 @@ class Client:
     def change(self, table: str, tag: str) -> dict[str, Any]:
         """An append that carries a tag, planned on the table as it is."""
         state = self.state(table)
-        operation = Append(files=[], target=Target(summary={TAG: tag}))
+        operation = Append(files=[], target=SnapshotTarget(summary={TAG: tag}))
         metadata, _ = _replay(state, [operation], Workspace(FilesOnly(state.identifier)))  # type: ignore[arg-type]
         snapshot = metadata.current_snapshot
         assert snapshot is not None

@@ -15,7 +15,7 @@ from floeberg.change_events.events import CODES, EVENT, KIND, order_columns
 from floeberg.change_events.keys import key_fields
 from floeberg.change_events.sequences import EventRules
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.spec.schemas.schema import Schema
 from floeberg.testing.table_builder import TableBuilder
 
@@ -68,7 +68,7 @@ def write_batch(
         mine = frame.filter(pa.array([hash(key) % tasks == task for key in _keys(frame, given.keys)], pa.bool_()))
         writer = DeltaWriter(layout, given, pointer.store_for, task=task, on_bad=on_bad)
         written.append(writer.write(_batches(mine, batch_rows)))
-    operations = delta_operations(written, reach, Target())
+    operations = delta_operations(written, reach, SnapshotTarget())
     if operations:
         commit_operations(pointer, state, operations)
     return WrittenDelta([file for one in written for file in one.files], counts=written[0].counts)

@@ -11,7 +11,7 @@ from floeberg.api.table import Table
 from floeberg.arrow.columns.types import arrow_schema
 from floeberg.arrow.write.data_files import RollingWriter
 from floeberg.commit.append import Append
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.effects.system import system_effects
 from floeberg.spec.snapshots.manifest_entry import DataFile
 
@@ -39,4 +39,4 @@ def write_rows(table: Table, rows: Sequence[dict[str, Any]]) -> list[DataFile]:
 
 def append_rows(table: Table, rows: Sequence[dict[str, Any]], *, branch: str = "main") -> None:
     """Commits rows to a branch."""
-    table._commit(Append(files=write_rows(table, rows), target=Target(branch=branch)))
+    table._commit(Append(files=write_rows(table, rows), target=SnapshotTarget(branch=branch)))

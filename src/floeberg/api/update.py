@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from floeberg.commit.cherry_pick import CherryPick, Publish
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.refs import (
     CreateRef,
     FastForward,
@@ -327,11 +327,11 @@ class ManageRefs(_Update):
         return self._add(SetBranchSnapshot(snapshot_id=snapshot_id, branch=branch))
 
     def cherry_pick(self, snapshot_id: int, *, branch: str = MAIN_BRANCH) -> Self:
-        return self._add(CherryPick(snapshot_id=snapshot_id, target=Target(branch=branch)))
+        return self._add(CherryPick(snapshot_id=snapshot_id, target=SnapshotTarget(branch=branch)))
 
     def publish(self, wap_id: str, *, branch: str = MAIN_BRANCH) -> Self:
         """Publishes the staged snapshot of a WAP id."""
-        return self._add(Publish(wap_id=wap_id, target=Target(branch=branch)))
+        return self._add(Publish(wap_id=wap_id, target=SnapshotTarget(branch=branch)))
 
     def _operations(self) -> list[Operation]:
         return list(self._done)

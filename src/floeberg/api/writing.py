@@ -15,7 +15,7 @@ from floeberg.arrow.scan.execute import TableReader
 from floeberg.arrow.write.table_writer import TableWriter, to_arrow
 from floeberg.commit.append import Append
 from floeberg.commit.isolation import ReadView
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.replace_partitions import ReplacePartitions
 from floeberg.errors import FloebergError, InvalidInput
@@ -63,7 +63,7 @@ class Change:
         self._schema = source.metadata.current_schema
         self._starting_snapshot_id = starting_snapshot_id
         self._uncommitted = uncommitted
-        self._target = Target(branch=branch, summary=dict(snapshot_properties or {}))
+        self._target = SnapshotTarget(branch=branch, summary=dict(snapshot_properties or {}))
         self._writer = TableWriter(source.metadata, source.pointer.store_for, source.pointer.effects.ids.uuid())
 
     def append(self, data: Any) -> Planned:

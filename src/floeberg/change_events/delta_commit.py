@@ -9,7 +9,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.change_events.delete_reach import AddGlobalSpec, DeleteReach, RequireReach, delete_reach, live_spec_ids
 from floeberg.change_events.delta_writer import DeltaLayout, WrittenDelta
 from floeberg.change_events.sequences import EventCounts
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.row_delta import RowDelta
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import UnsupportedFeature
@@ -61,7 +61,7 @@ def delta_layout(
     )
 
 
-def delta_operations(written: Sequence[WrittenDelta], reach: DeleteReach, target: Target) -> list[Operation]:
+def delta_operations(written: Sequence[WrittenDelta], reach: DeleteReach, target: SnapshotTarget) -> list[Operation]:
     """What commits the files of a batch's tasks; nothing where they wrote none."""
     files = [file for delta in written for file in delta.files]
     if not files:

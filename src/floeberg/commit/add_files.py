@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from floeberg.commit.append import only_data
 from floeberg.commit.history import APPEND
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.producer import SnapshotChange, branch_head, produce_snapshot
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import FileAlreadyExists, ValidationConflict
@@ -39,7 +39,7 @@ class AddFiles:
     schema_id: int
     name_mapping: NameMapping | None = None
     check_duplicates: bool = True
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         only_data(self.files, workspace.identifier, what="add_files")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floeberg.commit.history import APPEND
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput
@@ -21,7 +21,7 @@ class Append:
     manifest list grows (a fast append)."""
 
     files: Sequence[DataFile]
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
     merge: bool = True
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from floeberg.commit.filtering import Removal
 from floeberg.commit.history import APPEND, OVERWRITE, concurrent_changes
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.partitions import PartitionSet
 from floeberg.commit.producer import SnapshotChange, branch_head, produce_snapshot, snapshot_updates
 from floeberg.commit.replace_partitions import REPLACE_PARTITIONS
@@ -31,7 +31,7 @@ class CherryPick:
     of the branch is the snapshot's parent (a fast-forward)."""
 
     snapshot_id: int
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         source = base.snapshot(self.snapshot_id)
@@ -92,7 +92,7 @@ class Publish:
     """Publishes the staged snapshot of a WAP id."""
 
     wap_id: str
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         source = find_staged(base, self.wap_id, identifier=workspace.identifier)

@@ -11,7 +11,7 @@ from typing import Final
 from floeberg.commit.cherry_pick import WAP_ID
 from floeberg.commit.history import APPEND
 from floeberg.commit.idempotence import AppTransaction, TransactionRecord, find_committed, record_updates
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.retry import Attempt, commit_with_retries
@@ -157,7 +157,9 @@ def _replay(
 def _empty_snapshot(base: TableMetadata, workspace: Workspace, once: AppTransaction) -> list[MetadataUpdate]:
     """A snapshot that changes nothing: a version without changes is committed too, and its replay finds it."""
     staged_as = {} if once.wap_id is None else {WAP_ID: once.wap_id}
-    target = Target(branch=once.branch, stage_only=once.wap_id is not None, summary=staged_as, begins_branch=True)
+    target = SnapshotTarget(
+        branch=once.branch, stage_only=once.wap_id is not None, summary=staged_as, begins_branch=True
+    )
     return produce_snapshot(base, workspace, key=once, target=target, change=SnapshotChange(operation=APPEND))
 
 

@@ -10,7 +10,7 @@ from floeberg.commit.filtering import Removal
 from floeberg.commit.history import DELETE
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.matching import FileMatcher
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.validations import data_files_exist, no_added_data_files
 from floeberg.commit.workspace import Workspace
@@ -32,7 +32,7 @@ class DeleteFiles:
     row_filter: Expression | None = None
     missing_is_error: bool = True
     view: ReadView | None = None
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         only_data(self.removed, workspace.identifier, what="a delete of files")

@@ -30,7 +30,7 @@ class Operation(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class SnapshotTarget:
     """Where a snapshot goes: the branch, or nowhere yet (`stage_only`), and what its summary says besides the counts.
 
     With `begins_branch`, a table without snapshots on `main` gets the branch by this very snapshot.

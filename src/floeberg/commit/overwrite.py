@@ -10,7 +10,7 @@ from floeberg.commit.filtering import Removal
 from floeberg.commit.history import APPEND, DELETE, OVERWRITE
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.matching import FileMatcher
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.validations import (
     data_files_exist,
@@ -42,7 +42,7 @@ class Overwrite:
     row_filter: Expression | None = None
     view: ReadView | None = None
     added_must_match_filter: bool = False
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         only_data([*self.added, *self.removed], workspace.identifier, what="an overwrite")

@@ -10,7 +10,7 @@ from floeberg.commit.delete_file_checks import no_second_vector
 from floeberg.commit.filtering import FilteredManifests, Removal, filter_manifests
 from floeberg.commit.manifests import distinct_files, manifests_of_added, merged_manifest
 from floeberg.commit.merging import MergePolicy, merge_manifests
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.snapshot_writer import write_snapshot
 from floeberg.commit.summary import SummaryBuilder
 from floeberg.commit.workspace import Workspace
@@ -47,7 +47,7 @@ class _Parts:
 
 
 def produce_snapshot(
-    base: TableMetadata, workspace: Workspace, *, key: object, target: Target, change: SnapshotChange
+    base: TableMetadata, workspace: Workspace, *, key: object, target: SnapshotTarget, change: SnapshotChange
 ) -> list[MetadataUpdate]:
     """The updates that add the snapshot and, unless it is only staged, point the branch at it."""
     parent = branch_head(base, target.branch, workspace, begins=target.begins_branch)
@@ -73,7 +73,7 @@ def produce_snapshot(
     return snapshot_updates(base, snapshot, target)
 
 
-def snapshot_updates(base: TableMetadata, snapshot: Snapshot, target: Target) -> list[MetadataUpdate]:
+def snapshot_updates(base: TableMetadata, snapshot: Snapshot, target: SnapshotTarget) -> list[MetadataUpdate]:
     """Adds a snapshot, and points the branch at it unless it is only staged."""
     updates: list[MetadataUpdate] = [AddSnapshot(snapshot)]
     if not target.stage_only:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from floeberg.commit.history import APPEND
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, RefAlreadyExists, RefNotFound, SnapshotNotFound, ValidationConflict
@@ -62,7 +62,11 @@ class CreateRef:
                     f"table {workspace.identifier}: no snapshot for {self.type} {self.name!r}, the table has none yet"
                 )
             empty = produce_snapshot(
-                base, workspace, key=self, target=Target(stage_only=True), change=SnapshotChange(operation=APPEND)
+                base,
+                workspace,
+                key=self,
+                target=SnapshotTarget(stage_only=True),
+                change=SnapshotChange(operation=APPEND),
             )
             begun, snapshot_id = [*empty], _added_id(empty)
         else:
@@ -79,7 +83,7 @@ class CreateRef:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BeginBranch:
     """Makes a branch where `main` stands, unless it is there. While `main` has no snapshot, the change that comes after makes
-    it (`Target.begins_branch`)."""
+    it (`SnapshotTarget.begins_branch`)."""
 
     name: str
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from floeberg.commit.delete_scope import single_referenced_path
 from floeberg.commit.filtering import Removal
 from floeberg.commit.history import REPLACE
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.partitions import PartitionKey, partition_key
 from floeberg.commit.producer import SnapshotChange, branch_head, produce_snapshot
 from floeberg.commit.workspace import Workspace
@@ -21,7 +21,7 @@ from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, Manife
 class RemoveDanglingDeletes:
     """Removes deletes that apply to no live data file of the branch. Each attempt decides anew on what is there then."""
 
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         head = branch_head(base, self.target.branch, workspace)

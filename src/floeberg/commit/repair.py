@@ -11,7 +11,7 @@ from msgspec import structs
 from floeberg.commit.delete_scope import single_referenced_path
 from floeberg.commit.filtering import FileIdentity
 from floeberg.commit.history import OVERWRITE, REPLACE
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.producer import branch_head, snapshot_updates
 from floeberg.commit.snapshot_writer import write_snapshot
 from floeberg.commit.summary import TOTALS, SummaryBuilder
@@ -45,7 +45,7 @@ class RepairFiles:
     renumber_rows: bool = False
     recount: bool = False
     """Whether a snapshot is written for its totals alone."""
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         head = branch_head(base, self.target.branch, workspace)

@@ -10,7 +10,7 @@ from floeberg.commit.append import only_data
 from floeberg.commit.filtering import Removal
 from floeberg.commit.history import OVERWRITE
 from floeberg.commit.isolation import ReadView
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.partitions import PartitionSet
 from floeberg.commit.producer import SnapshotChange, produce_snapshot
 from floeberg.commit.validations import (
@@ -38,7 +38,7 @@ class ReplacePartitions:
     files: Sequence[DataFile]
     view: ReadView | None = None
     append_only: bool = False
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         only_data(self.files, workspace.identifier, what="a partition overwrite")

@@ -14,7 +14,7 @@ from floeberg.commit.delete_file_checks import (
 from floeberg.commit.delete_scope import DeleteScope, single_referenced_path
 from floeberg.commit.filtering import Removal
 from floeberg.commit.history import REPLACE, ConcurrentChanges, concurrent_changes
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.partitions import PartitionSet
 from floeberg.commit.producer import SnapshotChange, branch_head, produce_snapshot
 from floeberg.commit.validations import (
@@ -58,7 +58,7 @@ class RewriteFiles:
     data_sequence_number: int | None = None
     deletes_data_sequence_number: int | None = None
     carrier: DeleteCarrier | None = None
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         removed_data = [file for file in self.removed if file.content is FileContent.DATA]

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import structs
 
 from floeberg.commit.history import REPLACE
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.producer import branch_head, snapshot_updates
 from floeberg.commit.snapshot_writer import write_snapshot
 from floeberg.commit.workspace import Workspace
@@ -31,7 +31,7 @@ class RewriteManifests:
     sort_by: Sequence[int] | None = None
     """Partition fields by position, the first to cluster by first; all of them in their order by default."""
     target_size_bytes: int = 8 * 1024 * 1024
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         parent = branch_head(base, self.target.branch, workspace)

@@ -12,7 +12,7 @@ from floeberg.commit.filtering import Removal
 from floeberg.commit.history import APPEND, DELETE, OVERWRITE
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.matching import FileMatcher
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.producer import SnapshotChange, branch_head, produce_snapshot
 from floeberg.commit.validations import (
     data_files_exist,
@@ -44,7 +44,7 @@ class RowDelta:
     removed_data: Sequence[DataFile] = ()
     referenced: Collection[str] = ()
     view: ReadView | None = None
-    target: Target = Target()
+    target: SnapshotTarget = SnapshotTarget()
 
     def updates(self, base: TableMetadata, workspace: Workspace) -> list[MetadataUpdate]:
         deletes = [file for file in self.added if file.content is not FileContent.DATA]

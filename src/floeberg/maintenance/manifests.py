@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.merging import MergePolicy
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.rewrite_manifests import RewriteManifests
 from floeberg.errors import InvalidInput
@@ -40,7 +40,7 @@ def rewrite_manifests(
         choose=lambda manifest: manifest.partition_spec_id == chosen,
         sort_by=_positions(metadata, chosen, sort_by),
         target_size_bytes=MergePolicy.from_properties(metadata.properties).target_size_bytes,
-        target=Target(branch=branch),
+        target=SnapshotTarget(branch=branch),
     )
     committed = commit_operations(pointer, state, [operation])
     summaries = [snapshot.summary for snapshot in committed.snapshots]

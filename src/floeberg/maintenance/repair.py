@@ -11,7 +11,7 @@ from typing import Final
 from floeberg.arrow.columns.metrics_config import metrics_config
 from floeberg.commit.commit import commit_operations
 from floeberg.commit.filtering import FileIdentity
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.repair import RepairFiles, RestoreSnapshot
 from floeberg.commit.table_changes import ChangeStatistics
@@ -139,7 +139,7 @@ class _Plan:
         self._head = head
         self._request = request
         self._report = report
-        self._target = Target(branch=request.branch)
+        self._target = SnapshotTarget(branch=request.branch)
         self.repairs: list[Repair] = []
         self.remaining: list[Finding] = []
 

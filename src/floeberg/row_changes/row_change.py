@@ -8,7 +8,7 @@ from floeberg.arrow.changes.row_level import FoundRows, RowCounts
 from floeberg.arrow.scan.execute import TableReader
 from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.isolation import ReadView
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.row_delta import RowDelta
 from floeberg.row_changes.deletes import write_deletes
@@ -30,7 +30,7 @@ class RowChange:
     def is_empty(self) -> bool:
         return not (self.added or self.removed_data or self.removed_deletes)
 
-    def operation(self, view: ReadView, target: Target) -> Operation | None:
+    def operation(self, view: ReadView, target: SnapshotTarget) -> Operation | None:
         """What commits the change, validated against what `view` says was read; None when there is nothing to do.
 
         A change with delete files is a row delta, and so is one that only adds rows; one that replaces data files by

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from floeberg.commit.isolation import IsolationLevel, ReadView
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.table_changes import ChangeProperties
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.transforms import IdentityTransform
@@ -73,8 +73,8 @@ class Planning:
     def table(self) -> TableView:
         return self.shared.reader.view(self.head, self.metadata)
 
-    def target(self, **more: object) -> Target:
-        return Target(summary={TAG: self.tag}, **more)  # type: ignore[arg-type]
+    def target(self, **more: object) -> SnapshotTarget:
+        return SnapshotTarget(summary={TAG: self.tag}, **more)  # type: ignore[arg-type]
 
     def tagged(self) -> ChangeProperties:
         """Marks a commit that makes no snapshot of its own."""

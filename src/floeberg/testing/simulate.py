@@ -17,7 +17,7 @@ from typing import Final
 
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import Capabilities
 from floeberg.errors import CommitUnknown, FloebergError, InvalidInput, StorageError
@@ -154,7 +154,9 @@ def first_rows(process: SimProcess, catalog: SimCatalog, shared: Shared) -> Tabl
         for one in new:
             process.store.write(one.file.file_path, one.content)
         tag = f"first.{number}"
-        operations: list[Operation] = [Append(files=[one.file for one in new], target=Target(summary={TAG: tag}))]
+        operations: list[Operation] = [
+            Append(files=[one.file for one in new], target=SnapshotTarget(summary={TAG: tag}))
+        ]
         state = commit_operations(pointer, state, operations).state
     writer = Writer("first", shared, process.world.seed, location=LOCATION)
     for kind in ("branch_append", "stage"):

@@ -15,7 +15,7 @@ from floeberg.catalogs.pointer_rows import TABLE, PointerSwap
 from floeberg.catalogs.several_tables import TableOperations, commit_tables
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.effects.protocols import Capabilities
 from floeberg.errors import CommitUnknown, FloebergError
 from floeberg.spec.changes.table_builder import apply_updates
@@ -109,7 +109,7 @@ class TablesPlayer:
             tag = f"{process.name}.{number}"
             self.history.outcomes[tag] = Outcome.UNKNOWN  # what a writer that dies was told
             try:
-                operation = Append(files=[], target=Target(summary={TAG: tag}))
+                operation = Append(files=[], target=SnapshotTarget(summary={TAG: tag}))
                 parts = [TableOperations(one, catalog.load_table(one), [operation]) for one in TABLES]
                 commit_tables(catalog, parts)
             except CommitUnknown:
@@ -124,7 +124,7 @@ class TablesPlayer:
         for number in range(3):
             try:
                 loaded = catalog.load_table(TABLES[0])
-                target = Target(summary={ALONE: str(number)})
+                target = SnapshotTarget(summary={ALONE: str(number)})
                 commit_operations(loaded.pointer, loaded.state, [Append(files=[], target=target)])
             except FloebergError:
                 continue

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from floeberg.commit.commit import commit_operations, staged
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.producer import branch_head
 from floeberg.commit.remove_dangling_deletes import RemoveDanglingDeletes
@@ -276,7 +276,7 @@ class _Rewrite:
             starting_snapshot_id=batch.start.snapshot_id,
             data_sequence_number=batch.start.sequence_number if keeps_age else None,
             carrier=carrier,
-            target=Target(branch=self._request.branch),
+            target=SnapshotTarget(branch=self._request.branch),
         )
 
     def _redo_conflicting(
@@ -318,7 +318,7 @@ class _Rewrite:
             carrier.discard_unused(committed=False)
 
     def _without_dangling(self, result: Rewritten) -> Rewritten:
-        operation = RemoveDanglingDeletes(target=Target(branch=self._request.branch))
+        operation = RemoveDanglingDeletes(target=SnapshotTarget(branch=self._request.branch))
         committed = commit_operations(
             self._pointer, result.state, [operation], engine_summary=self._request.engine_summary
         )

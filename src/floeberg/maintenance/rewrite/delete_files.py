@@ -11,7 +11,7 @@ from floeberg.arrow.formats.write_properties import write_properties
 from floeberg.arrow.scan.execute import TableReader, table_reader
 from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.commit import commit_operations, proves_nothing_landed
-from floeberg.commit.operation import Target
+from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.producer import branch_head
 from floeberg.commit.remove_dangling_deletes import RemoveDanglingDeletes
@@ -221,7 +221,7 @@ def _once(
             added=added,
             starting_snapshot_id=found.start.snapshot_id,
             deletes_data_sequence_number=planned.data_sequence_number,
-            target=Target(branch=request.branch),
+            target=SnapshotTarget(branch=request.branch),
         )
         committed = commit_operations(pointer, state, [operation], engine_summary=request.engine_summary)
     except BaseException as error:
@@ -278,7 +278,7 @@ def _is_worth(files: Sequence[DataFile], options: DeleteRewriteOptions) -> bool:
 
 
 def _without_dangling(pointer: TablePointer, done: RewrittenDeletes, request: DeleteRewriteRequest) -> RewrittenDeletes:
-    operation = RemoveDanglingDeletes(target=Target(branch=request.branch))
+    operation = RemoveDanglingDeletes(target=SnapshotTarget(branch=request.branch))
     committed = commit_operations(pointer, done.state, [operation], engine_summary=request.engine_summary)
     dropped = sum(int(one.summary.get("removed-delete-files", "0")) for one in committed.snapshots)
     return replace(

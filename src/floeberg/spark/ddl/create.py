@@ -12,7 +12,7 @@ from floeberg.catalogs.new_table import TableDefinition, require_namespace, stat
 from floeberg.catalogs.purge import purge_table
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.pointer import TableState
 from floeberg.commit.replace_table import ReplaceTable
 from floeberg.errors import (
@@ -205,7 +205,7 @@ def _append(
     new_ids = {field.field_id for field in schema.fields}
     rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False, new_ids=new_ids))
     files = write_data_files(rows, table, options=given)
-    return [Append(files=files, target=Target(summary=given.summary))] if files else []
+    return [Append(files=files, target=SnapshotTarget(summary=given.summary))] if files else []
 
 
 def _publish(base: LoadedTable, operations: list[Operation], *, if_not_exists: bool) -> None:

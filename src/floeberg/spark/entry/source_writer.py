@@ -14,7 +14,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.filesystem_pointer import FilesystemPointer
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations, proves_nothing_landed
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.overwrite import Overwrite
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
@@ -94,7 +94,7 @@ class PathWriter(DataSourceArrowWriter):  # type: ignore[misc]
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         table = self._table()
         files = self._files(messages)
-        target = Target(branch=self._branch, summary=self._summary)
+        target = SnapshotTarget(branch=self._branch, summary=self._summary)
         operation: Operation = Append(files=files, target=target)
         if self._overwrite:
             operation = Overwrite(added=files, row_filter=TRUE, target=target)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from floeberg.commit.cherry_pick import WAP_ID
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.refs import BeginBranch, CreateRef
 from floeberg.errors import InvalidInput
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -33,11 +33,11 @@ class Destination:
     read_branch: str = MAIN_BRANCH
     operations_before: Sequence[Operation] = field(default=())
 
-    def snapshot_target(self, summary: dict[str, str]) -> Target:
+    def snapshot_target(self, summary: dict[str, str]) -> SnapshotTarget:
         """Where the commit of a write adds its snapshot, with that summary."""
         if self.wap_id is None:
-            return Target(branch=self.branch, summary=summary, begins_branch=bool(self.operations_before))
-        return Target(branch=self.branch, stage_only=True, summary={**summary, WAP_ID: self.wap_id})
+            return SnapshotTarget(branch=self.branch, summary=summary, begins_branch=bool(self.operations_before))
+        return SnapshotTarget(branch=self.branch, stage_only=True, summary={**summary, WAP_ID: self.wap_id})
 
 
 def destination(

@@ -10,7 +10,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.append import Append
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.isolation import IsolationLevel, ReadView
-from floeberg.commit.operation import Operation, Target
+from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.replace_partitions import ReplacePartitions
 from floeberg.errors import FloebergError, InvalidInput, NotFound
@@ -63,7 +63,7 @@ def overwrite(frame: DataFrame, write: Write, *, where: Expression = TRUE) -> Co
     """Replaces the rows that match (all by default) by those of the frame. Files that match in part are an error: the
     condition must select whole files, as partitions do."""
 
-    def operation(files: list[DataFile], target: Target, view: ReadView | None) -> Operation:
+    def operation(files: list[DataFile], target: SnapshotTarget, view: ReadView | None) -> Operation:
         # Rows outside the condition are accepted, as in the reference implementation.
         return Overwrite(added=files, row_filter=where, view=view, target=target)
 
@@ -78,7 +78,7 @@ def overwrite_matching(frame: DataFrame, write: Write, condition: Any) -> Commit
     where = destination(frame.sparkSession, write.table.state.metadata, branch=_branch(asked, options))
     found = matching_files(frame.sparkSession, write.table, condition, branch=where.read_branch)
 
-    def operation(files: list[DataFile], target: Target, view: ReadView | None) -> Operation | None:
+    def operation(files: list[DataFile], target: SnapshotTarget, view: ReadView | None) -> Operation | None:
         if not files and not found.files:
             return None
         start = found.snapshot_id if options.validate_from_snapshot_id is None else options.validate_from_snapshot_id
@@ -91,13 +91,13 @@ def overwrite_matching(frame: DataFrame, write: Write, condition: Any) -> Commit
 def overwrite_partitions(frame: DataFrame, write: Write) -> Committed | None:
     """Replaces every partition that the frame has rows for."""
 
-    def operation(files: list[DataFile], target: Target, view: ReadView | None) -> Operation | None:
+    def operation(files: list[DataFile], target: SnapshotTarget, view: ReadView | None) -> Operation | None:
         return ReplacePartitions(files=files, view=view, target=target) if files else None
 
     return _run(frame, write, operation)
 
 
-MakeOperation = Callable[[list[DataFile], Target, ReadView | None], Operation | None]
+MakeOperation = Callable[[list[DataFile], SnapshotTarget, ReadView | None], Operation | None]
 
 
 def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | None:
