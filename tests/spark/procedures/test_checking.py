@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import os
+import pickle
+from functools import partial
 from typing import Any
 
 import pytest
 
 from floeberg.errors import InvalidInput
+from floeberg.spark.procedures import file_work
 from lakes.damaged_tables import ALL, CASES, table_to_damage, wrong_metrics
 
 CHOSEN = [(damage, version) for damage, version in CASES if version == 3 and damage.action != "restore"]
@@ -45,3 +50,10 @@ def test_check_and_repair_are_procedures(session: Any) -> None:
     assert sorted(rows(session.sql("SELECT id, p FROM lake.db.called WHERE id >= 0"))) == ALL
     session.sql(f"CALL lake.system.rollback_to_snapshot('db.called', {current}L)")
     assert builder.table.refresh().metadata.current_snapshot_id == current
+
+
+def test_a_result_of_workers_is_a_value_and_runs_no_code() -> None:
+    for answered in (os.system, partial(print, 1), eval):
+        with pytest.raises(pickle.UnpicklingError, match="no result of work on files"):
+            file_work._ResultReader(io.BytesIO(pickle.dumps(answered))).load()
+    assert file_work._ResultReader(io.BytesIO(pickle.dumps({"a": (1, b"b")}))).load() == {"a": (1, b"b")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,6 +37,14 @@ R = TypeVar("R")
 FEW_FILES: Final = 64
 """So many files are looked at by this process sooner than by a job."""
 _FILES_PER_JOB: Final = 2048
+_VALUE_TYPES: Final = frozenset({"numpy", "pyroaring", "datetime", "decimal", "uuid"})
+_MAKERS: Final = frozenset(
+    {("builtins", "set"), ("builtins", "frozenset"), ("builtins", "bytearray"), ("collections", "Counter")}
+    | {(f"numpy.{core}.multiarray", name) for core in ("core", "_core") for name in ("_reconstruct", "scalar")}
+    | {(f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")}
+    | {("msgspec._utils", "rebuild")}
+)
+"""What else pickled values are made by."""
 _WORKER_ERROR: Final = re.compile(r"floeberg\.errors\.(\w+): (.+)")
 _RESULT: Final = pa.schema([("number", pa.int64()), ("result", pa.binary())])
 
@@ -89,8 +98,7 @@ class SparkWork:
             except PySparkException as error:
                 raise _as_ours(error) from error
             for row in sorted(found, key=lambda row: row.number):
-                # Made by our own workers a moment ago, and never stored.
-                yield pickle.loads(row.result)  # noqa: S301
+                yield _ResultReader(io.BytesIO(row.result)).load()
 
     def each_read(
         self,
@@ -103,6 +111,17 @@ class SparkWork:
     ) -> Iterator[R]:
         table = LoadedTable(self.table.pointer, replace(self.table.state, metadata=metadata))
         return self._run(_Reading(work, table_files(table, schema)), items, per_task)
+
+
+class _ResultReader(pickle.Unpickler):
+    """Reads what workers answered: values and records of ours, and nothing that could run other code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name) if "." not in name else None
+        is_record = isinstance(found, type) and (module.startswith("floeberg.") or module in _VALUE_TYPES)
+        if is_record or (module, name) in _MAKERS:
+            return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no result of work on files")
 
 
 def _as_ours(error: Exception) -> Exception:
