@@ -38,7 +38,8 @@ WAYS: Final[dict[str, dict[str, Any]]] = {
 DELETES: Final = 0.15
 PAYLOAD: Final = 40
 KEY_STRIDE: Final = 7919
-"""Spreads the keys over the base rows."""
+"""The keys of the events are multiples of it, those of the rows before are not."""
+ROWS_OF_A_FILE: Final = 1_000_000
 MERGE: Final = """
 MERGE INTO bench.db.java t USING (
   SELECT id, op, ord, v, s FROM (
@@ -102,16 +103,18 @@ def write_events(folder: Path, *, events: int, keys: int, batches: int) -> list[
     return paths
 
 
-def make_tables(folder: Path, names: list[str], *, version: int, base: int = 0) -> None:
+def make_tables(folder: Path, names: list[str], *, version: int, base: int = 0, keys: int = 0) -> None:
     lake = catalog("bench", warehouse=str(folder / "lake"), properties={"local.fsync": "false"})
     lake.create_namespace("db", if_not_exists=True)
     modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
     ddl = "id BIGINT NOT NULL, ord BIGINT, v DOUBLE, s STRING"
     tables = [lake.create_table(f"db.{name}", ddl, format_version=version, properties=modes) for name in names]
-    for start in range(0, base, 1_000_000):
-        rows = np.arange(start, min(base, start + 1_000_000))
-        # Between the keys of the events, so that these have no row before their insert.
-        values = {"id": rows * KEY_STRIDE + 1, "ord": rows * 0 - 1, "v": rows * 0.5}
+    files = -(-base // ROWS_OF_A_FILE)
+    for number in range(files):
+        # Every file spans all keys, so that no bounds tell where a key is not. Between the keys of the events: these have no
+        # row before their insert.
+        rows = np.arange(number, base, files)
+        values = {"id": rows * keys // base * KEY_STRIDE + 1, "ord": rows * 0 - 1, "v": rows * 0.5}
         texts = pc.utf8_lpad(pa.array(rows).cast(pa.string()), PAYLOAD, "0")
         for table in tables:
             table.append(pa.table({**values, "s": texts}))
@@ -120,7 +123,7 @@ def make_tables(folder: Path, names: list[str], *, version: int, base: int = 0) 
 def grow(engine: Engine, folder: Path, ways: list[str], batches: list[Path], given: argparse.Namespace) -> None:
     """What a batch costs beside the rows that are there before, by the first number of them."""
     for base in given.bases:
-        make_tables(folder, [f"{way}_{base}" for way in ways], version=given.format_version, base=base)
+        make_tables(folder, [f"{way}_{base}" for way in ways], version=given.format_version, base=base, keys=given.keys)
     taken: dict[tuple[str, int], list[Answer]] = {(way, base): [] for way in ways for base in given.bases}
     for number, path in enumerate(batches):
         for way, base in taken if number % 2 else reversed(taken):
