@@ -17,5 +17,5 @@ def report_metrics(call: Call) -> Answer:
         kind = call.fields.text("report-type")
     if not call.served.backend.table_exists(call.table):
         raise TableNotFound(f"table {call.served.name}.{call.table} does not exist")
-    LOG.info("%s of %s.%s: %s", kind[:60], call.served.name, call.table, redact(str(call.body))[:4000])
+    LOG.info("%r of %s.%r: %s", kind[:60], call.served.name, str(call.table), redact(str(call.body))[:4000])
     return NO_CONTENT
