@@ -2,7 +2,7 @@
 
     Condition
     ├── SameValue(left, right)         a.x = b.y
-    ├── InQuery(column, first)         a.x IN (SELECT …)
+    ├── InQuery(column, first)         a.x IN (SELECT …), a.x = (SELECT …)
     └── ExistsQuery(first)             EXISTS (SELECT …)
 
 They count as parts that must all hold; under OR, NOT or CASE they say nothing.
@@ -51,7 +51,7 @@ class _JoinConditionParser(ConditionParser):
     """Reads more leaves. Their negation is Unknown, as is that of any leaf that `negate` does not know."""
 
     def leaf_readers(self) -> tuple[Callable[[], Condition | None], ...]:
-        return (*super().leaf_readers(), self._same_value, self._in_query, self._exists_query)
+        return (*super().leaf_readers(), self._same_value, self._in_query, self._scalar_query, self._exists_query)
 
     def _same_value(self) -> Condition | None:
         left = self._column()
@@ -64,6 +64,13 @@ class _JoinConditionParser(ConditionParser):
         if not self.cursor.accept("IN") or not self._at("(") or not starts_query(self.cursor, self.cursor.index):
             return None
         return InQuery(column, self._past_query())
+
+    def _scalar_query(self) -> Condition | None:
+        """Equal to the one row of a query; one with more rows raises, and none is null."""
+        column = self._column()
+        if self.cursor.advance().upper not in ("=", "==") or not self._at("("):
+            return None
+        return InQuery(column, self._past_query()) if starts_query(self.cursor, self.cursor.index) else None
 
     def _exists_query(self) -> Condition | None:
         if not self._at("EXISTS", "(") or not starts_query(self.cursor, self.cursor.index + 1):
