@@ -187,6 +187,9 @@ joins: java $(STAMP) ## 500 random joins with and without join pruning against p
 tpcds: java $(STAMP) ## the 99 queries of TPC-DS at scale 1 against plain Spark (long)
 	FLOEBERG_TPCDS_SCALE=1 FLOEBERG_SPARK_MEMORY=4g $(PYTEST) -q tests/spark/test_tpcds.py
 
+tpcds-plain: java $(STAMP) ## run TPC-DS on plain Spark and keep the digests of its results, which the tests compare with
+	PYTHONPATH=tests $(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python -m tpcds.results
+
 bench: $(STAMP) ## run every benchmark (long)
 	$(BIN)/python -m bench
 
