@@ -238,3 +238,17 @@ def test_the_same_file_added_meanwhile_is_found(lake: fb.Catalog, tmp_path: Path
     with pytest.raises(FileAlreadyExists):
         add_files(pointer, state, WorkAfter(pointer.store_for, before=add), request)
     assert table.refresh().scan().count() == 2
+
+
+def test_a_file_that_is_gone_is_refused_or_left_out(lake: fb.Catalog, tmp_path: Path) -> None:
+    table = lake.create_table("db.t", "id bigint")
+    for name in ("a", "b"):
+        write(tmp_path / "in" / f"{name}.parquet", [{"id": 1}])
+    pointer, state = table._pointer, table._state
+    files = list_folder(pointer.store_for, str(tmp_path / "in"))
+    (tmp_path / "in" / "a.parquet").unlink()
+    with pytest.raises(FileNotFound, match=r"a\.parquet"):
+        add_files(pointer, state, ThreadedWork(pointer.store_for), ImportRequest(files=files))
+    request = ImportRequest(files=files, ignore_missing_files=True)
+    assert add_files(pointer, state, ThreadedWork(pointer.store_for), request).added_files == 1
+    assert table.refresh().scan().count() == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from floeberg.catalogs.base import shown_name
@@ -45,21 +46,31 @@ _LOCATIONS: Final = frozenset(
 _BACKUP: Final = "_BACKUP_"
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How files are imported."""
+
+    parallelism: int | None
+    ignore_missing_files: bool
+
+    @classmethod
+    def of(cls, values: Values) -> _Asked:
+        return cls(positive_parallelism(values), bool(values["ignore_missing_files"]))
+
+
 def snapshot(execution: Execution, identify: Identify, values: Values) -> Rows:
     """A new table over the files of another, which stays: neither sees what is written to the other from then on."""
-    session, parallelism = execution.session, positive_parallelism(values)
+    session, asked = execution.session, _Asked.of(values)
     identifier = identify(values["table"])
     source = find_source(session, values["source_table"], session.backend(identifier.catalog).stores.for_location)
     properties = {**_kept(source), **(values["properties"] or {}), "gc.enabled": "false", "snapshot": "true"}
-    done = _made(
-        session, identifier, source, properties=properties, location=values["location"], parallelism=parallelism
-    )
+    done = _made(session, identifier, source, properties=properties, location=values["location"], asked=asked)
     return [(done.added_files,)]
 
 
 def migrate(execution: Execution, identify: Identify, values: Values) -> Rows:
     """A table of Spark's catalog becomes one of ours under its name; Spark's stays under another name as a backup."""
-    session, parallelism = execution.session, positive_parallelism(values)
+    session, asked = execution.session, _Asked.of(values)
     identifier = identify(values["table"])
     if identifier.catalog != SESSION_CATALOG:
         raise UnsupportedFeature(
@@ -81,7 +92,7 @@ def migrate(execution: Execution, identify: Identify, values: Values) -> Rows:
         source = find_source(session, _quoted((SESSION_CATALOG, *backup)), stores)
         properties = {**_kept(source), **(values["properties"] or {}), "migrated": "true"}
         own = source.location.text if session.backend(identifier.catalog).capabilities.custom_location else None
-        done = _made(session, identifier, source, properties=properties, location=own, parallelism=parallelism)
+        done = _made(session, identifier, source, properties=properties, location=own, asked=asked)
     except CommitUnknown:
         raise  # the table may be there: its place is not given back
     except BaseException:
@@ -99,7 +110,7 @@ def _made(
     *,
     properties: Mapping[str, str],
     location: str | None,
-    parallelism: int | None,
+    asked: _Asked,
 ) -> AddedFiles:
     """Publishes a new table with the files of the source, in one commit."""
     attached, key = session.catalog(identifier.catalog), session.key(identifier)
@@ -124,9 +135,11 @@ def _made(
     staged = backend.stage_table(key, definition.new_metadata(location=where, effects=backend.effects))
     if "snapshot" in properties:
         _refuse_overlap(identifier, staged.state.metadata.location, source)
-    request = import_request(session, source, check_duplicate_files=False)
+    request = import_request(
+        session, source, check_duplicate_files=False, ignore_missing_files=asked.ignore_missing_files
+    )
     try:
-        work = import_work(session.spark, staged, request.files, parallelism)
+        work = import_work(session.spark, staged, request.files, asked.parallelism)
         done = add(staged.pointer, staged.state, work, request)
         if done.state.metadata_location is None:
             staged.pointer.swap(staged.state, done.state.metadata)
