@@ -107,8 +107,9 @@ class Maintenance:
         `drop-data` and `drop-deletes` drop the entries of files that are missing or cannot be read, and deletes that delete
         nothing; without a delete file the rows that it deleted come back. `drop-duplicates` keeps one entry of each file,
         `recompute-metrics` measures sizes, counts and bounds anew, `renumber-rows` gives new row ids where they clash,
-        `drop-statistics` forgets statistics that are missing or of no snapshot. `restore` goes back to the newest older
-        snapshot that is whole, or to `snapshot_id`. Raises InvalidInput when nothing is chosen, or nothing can be restored.
+        `drop-statistics` forgets statistics that are missing or of no snapshot. `restore` moves the branch back
+        to the newest older snapshot that is whole, or to `snapshot_id`. Raises InvalidInput when nothing is chosen, or nothing
+        can be restored.
         """
         request = RepairRequest(
             actions=repair_actions(actions),

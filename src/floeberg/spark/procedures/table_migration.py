@@ -13,18 +13,15 @@ from typing import Final
 from floeberg.catalogs.base import shown_name
 from floeberg.catalogs.new_table import TableDefinition, require_namespace, stated_version
 from floeberg.errors import (
-    AlreadyExists,
     CommitUnknown,
     InvalidInput,
     NamespaceAlreadyExists,
-    NotFound,
     TableAlreadyExists,
     UnsupportedFeature,
-    ValidationConflict,
     ViewAlreadyExists,
 )
 from floeberg.maintenance.imports.add_files import AddedFiles
-from floeberg.maintenance.imports.add_files import add_files as add
+from floeberg.maintenance.imports.new_table import SNAPSHOT_PROPERTIES, publish_with_files, refuse_overlap
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession
@@ -37,7 +34,7 @@ from floeberg.spec.partitions.terms import PartitionTerm
 from floeberg.spec.partitions.transforms import IdentityTransform
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import SESSION_CATALOG, TableIdentifier
-from floeberg.storage.location import parse, parse_from_user
+from floeberg.storage.location import parse_from_user
 
 _OF_SPARK: Final = frozenset({"path", "transient_lastDdlTime", "serialization.format", "location"})
 _LOCATIONS: Final = frozenset(
@@ -63,7 +60,7 @@ def snapshot(execution: Execution, identify: Identify, values: Values) -> Rows:
     session, asked = execution.session, _Asked.of(values)
     identifier = identify(values["table"])
     source = find_source(session, values["source_table"], session.backend(identifier.catalog).stores.for_location)
-    properties = {**_kept(source), **(values["properties"] or {}), "gc.enabled": "false", "snapshot": "true"}
+    properties = {**_kept(source), **(values["properties"] or {}), **SNAPSHOT_PROPERTIES}
     done = _made(session, identifier, source, properties=properties, location=values["location"], asked=asked)
     return [(done.added_files,)]
 
@@ -134,29 +131,11 @@ def _made(
     where = definition.location or backend.default_location(key)
     staged = backend.stage_table(key, definition.new_metadata(location=where, effects=backend.effects))
     if "snapshot" in properties:
-        _refuse_overlap(identifier, staged.state.metadata.location, source)
+        refuse_overlap(str(identifier), staged.state.metadata.location, source.location)
     request = import_request(
         session, source, check_duplicate_files=False, ignore_missing_files=asked.ignore_missing_files
     )
-    try:
-        work = import_work(session.spark, staged, request.files, asked.parallelism)
-        done = add(staged.pointer, staged.state, work, request)
-        if done.state.metadata_location is None:
-            staged.pointer.swap(staged.state, done.state.metadata)
-    except ValidationConflict as conflict:
-        if isinstance(conflict.__cause__, AlreadyExists | NotFound):
-            raise conflict.__cause__ from None
-        raise
-    return done
-
-
-def _refuse_overlap(identifier: TableIdentifier, location: str, source: ImportSource) -> None:
-    own = parse(location)
-    if own.is_within(source.location) or source.location.is_within(own):
-        raise InvalidInput(
-            f"{identifier}: the new table's location {location} and the source's {source.location.text} overlap, so that their "
-            "files would mix; give another location"
-        )
+    return publish_with_files(staged, import_work(session.spark, staged, request.files, asked.parallelism), request)
 
 
 def _kept(source: ImportSource) -> dict[str, str]:
