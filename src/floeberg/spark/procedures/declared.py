@@ -153,6 +153,8 @@ PROCEDURES: Final[dict[str, Procedure]] = {
             Parameter("equal_schemes", STRINGS),
             Parameter("equal_authorities", STRINGS),
             Parameter("prefix_mismatch_mode", STRING),
+            Parameter("prefix_listing", BOOLEAN),
+            Parameter("stream_results", BOOLEAN),
         ),
         "orphan_file_location STRING",
         remove_orphan_files,
