@@ -85,6 +85,9 @@ interop-java: $(STAMP) ## the Java library opens what we commit and we what it c
 	  else echo "SKIPPED: the Java library is fetched by Maven and runs on Java, and one of them is not installed here"; fi
 	$(PYTEST) -m java tests/interop
 
+java-pairs: $(STAMP) ## all 120 pairs of an operation of ours and one of the Java runtime, each held for the other (long; needs Maven)
+	FLOEBERG_JAVA_PAIRS=1 $(PYTEST) -q -s tests/interop/test_java_beside_maintenance.py
+
 # REST catalog servers of others, by Maven: the Java reference server as a class path, Nessie as one jar.
 SERVERS := .cache/servers
 MAVEN_DEPENDENCIES := org.apache.maven.plugins:maven-dependency-plugin:3.8.1
