@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import floeberg as fb
-
 from catalogs.rest.scripted import ScriptedServer, quick_effects
 from floeberg.api.catalog import Catalog
 from floeberg.catalogs.rest import endpoints as e
