@@ -33,10 +33,10 @@ java:
 
 # Each process starts at most one Spark session, so JOBS bounds the memory too.
 test: java $(STAMP) ## run every test that needs Python and Java only, those on Spark included
-	$(PYTEST) -n $(JOBS) --dist worksteal -m "not peers and not java and not servers" tests
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not peers and not java and not servers and not browser" tests
 
 test-quick: $(STAMP) ## run the tests that need no Spark session and no Java
-	$(PYTEST) -n $(JOBS) --dist worksteal -m "not spark and not peers and not java and not servers" tests
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not spark and not peers and not java and not servers and not browser" tests
 
 test-spark: java $(STAMP) ## run the tests that start a Spark session
 	$(PYTEST) -n $(JOBS) --dist worksteal -m spark tests/spark
@@ -134,6 +134,18 @@ test-pyiceberg: $(STAMP) ## PyIceberg's own integration tests against our server
 	@if $(HAS_MAVEN); then $(MAKE) --no-print-directory $(PYICEBERG_SOURCE); else $(NO_MAVEN); fi
 	@if $(HAS_MAVEN); then PYTHONPATH=tests $(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python -m pyiceberg_suite.run $(PYICEBERG_SOURCE); fi
 
+# Playwright drives a Chromium that is there; its own browsers are not fetched.
+BROWSER := .cache/browser
+
+$(BROWSER)/playwright/ready: Makefile
+	@$(BIN)/python -m pip install --quiet --upgrade --target $(@D) playwright==1.65.0
+	@touch $@
+
+test-browser: $(STAMP) ## the server's page in Chromium, every view clicked through
+	@if chromium=$$(sh tools/chromium.sh $(abspath $(BROWSER))) && $(MAKE) --no-print-directory $(BROWSER)/playwright/ready; then \
+	  FLOEBERG_CHROMIUM="$$chromium" PYTHONPATH=$(BROWSER)/playwright $(PYTEST) -q tests/server/test_browser.py; \
+	  else echo "SKIPPED: the page is tested in a browser by Playwright (PyPI) and Chromium (Debian), and one of them is not to be had here"; fi
+
 check: $(STAMP) ## lint, types, layers, public API, docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -174,6 +186,9 @@ joins: java $(STAMP) ## 500 random joins with and without join pruning against p
 
 tpcds: java $(STAMP) ## the 99 queries of TPC-DS at scale 1 against plain Spark (long)
 	FLOEBERG_TPCDS_SCALE=1 FLOEBERG_SPARK_MEMORY=4g $(PYTEST) -q tests/spark/test_tpcds.py
+
+tpcds-plain: java $(STAMP) ## run TPC-DS on plain Spark and keep the digests of its results, which the tests compare with
+	PYTHONPATH=tests $(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python -m tpcds.results
 
 bench: $(STAMP) ## run every benchmark (long)
 	$(BIN)/python -m bench

@@ -19,5 +19,5 @@ def report_metrics(call: Call) -> Answer:
         call.table.namespace
     ):  # a table that is being created comes after its report
         raise TableNotFound(f"table {call.served.name}.{call.table} does not exist")
-    LOG.info("%s of %s.%s: %s", kind[:60], call.served.name, call.table, redact(str(call.body))[:4000])
+    LOG.info("%r of %s.%r: %s", kind[:60], call.served.name, str(call.table), redact(str(call.body))[:4000])
     return NO_CONTENT
