@@ -130,11 +130,13 @@ def test_a_table_is_registered_and_renamed_where_the_catalog_can(lake: RestLake)
     assert error_of(lake.client.post("/v1/lake/tables/rename", json=rename)) == (404, "NoSuchTableException")
 
 
-def test_metrics_are_taken_for_tables_that_are_there(lake: RestLake) -> None:
+def test_metrics_are_taken_for_tables_that_are_there_or_being_created(lake: RestLake) -> None:
     lake.create()
     report = {"report-type": "scan-report", "table-name": "db.t", "metrics": {}}
     assert lake.client.post(f"{T}/metrics", json=report).status_code == 204
-    assert error_of(lake.client.post(f"{TABLES}/x/metrics", json=report)) == (404, "NoSuchTableException")
+    assert lake.client.post(f"{TABLES}/staged/metrics", json=report).status_code == 204
+    elsewhere = TABLES.replace("/db/", "/none/")
+    assert error_of(lake.client.post(f"{elsewhere}/t/metrics", json=report)) == (404, "NoSuchTableException")
 
 
 def test_a_table_whose_metadata_file_is_gone_says_so(sql_lake: RestLake) -> None:
