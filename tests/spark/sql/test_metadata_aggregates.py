@@ -130,6 +130,26 @@ def test_parameters_views_and_cached_tables_are_answered_as_they_are(session: An
         session.sql(f"UNCACHE TABLE {filled['t']}")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("max", "SELECT max(id) AS m FROM {t} ORDER BY m"),
+        ("count", "SELECT count(id) AS n FROM {t}"),
+        ("sum", "SELECT count(*) AS n FROM {t}"),
+        ("upper", "SELECT upper(p) AS q, count(*) AS n FROM {t} GROUP BY upper(p) ORDER BY q"),
+    ],
+)
+def test_a_temporary_function_in_the_place_of_sparks_is_called(
+    session: Any, filled: dict[str, Any], name: str, text: str
+) -> None:
+    assert assert_same(session, text.format(**filled))
+    session.udf.register(name, lambda value: None if value is None else f"own {value}")
+    try:
+        assert not assert_same(session, text.format(**filled))
+    finally:
+        session.sql(f"DROP TEMPORARY FUNCTION {name}")
+
+
 def test_a_tables_own_frame_is_counted_without_its_files(session: Any, is_connect: bool) -> None:
     table = session.lake.create_table("db.counted", "id bigint")
     session.sql("INSERT INTO lake.db.counted VALUES (1), (2), (3)")
