@@ -24,6 +24,33 @@ def forget_last_commit(stream) -> None:
         (log / name).unlink(missing_ok=True)
 
 
+def killed_in_the_first_entry(stream) -> None:
+    """As after a kill while Spark wrote the first entry of its offset log: only the temporary file is there."""
+    at = Path(stream.checkpoint)
+    for log in ("offsets", "commits"):
+        shutil.rmtree(at / log)
+        (at / log).mkdir()
+    (at / "offsets" / ".0.7e1c.tmp").write_text("v1")
+
+
+@pytest.mark.connect
+def test_a_query_that_was_killed_while_spark_wrote_its_first_entry_starts_again(session, table, stream):
+    stream.run()
+    stream.ids(1)
+    stream.ids(2)
+    killed_in_the_first_entry(stream)
+    stream.run()
+    assert ids(session) == [1, 2]
+
+
+def test_a_checkpoint_that_lost_its_offsets_is_refused_as_spark_does(session, table, stream):
+    stream.ids(1)
+    stream.run()
+    shutil.rmtree(Path(stream.checkpoint) / "offsets")
+    with pytest.raises(StreamingQueryException, match=r"assertion failed|should be empty on batch 0"):
+        stream.run()
+
+
 @pytest.mark.connect
 def test_each_epoch_is_one_commit_of_the_query(session, table, stream):
     for batch in ((1, 2), (3,), (4, 5)):
