@@ -29,10 +29,11 @@ class SameValue(Condition):
 
 @dataclass(frozen=True, slots=True)
 class InQuery(Condition):
-    """A column is among the rows of the query that starts at a token."""
+    """A column is among the rows of the query that starts at a token. A scalar one may have one row at most, or raises."""
 
     column: Column
     first: int
+    scalar: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +67,13 @@ class _JoinConditionParser(ConditionParser):
         return InQuery(column, self._past_query())
 
     def _scalar_query(self) -> Condition | None:
-        """Equal to the one row of a query; one with more rows raises, and none is null."""
+        """Equal to the one row of a query, none of which is null."""
         column = self._column()
         if self.cursor.advance().upper not in ("=", "==") or not self._at("("):
             return None
-        return InQuery(column, self._past_query()) if starts_query(self.cursor, self.cursor.index) else None
+        if not starts_query(self.cursor, self.cursor.index):
+            return None
+        return InQuery(column, self._past_query(), scalar=True)
 
     def _exists_query(self) -> Condition | None:
         if not self._at("EXISTS", "(") or not starts_query(self.cursor, self.cursor.index + 1):

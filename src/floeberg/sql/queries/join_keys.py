@@ -98,7 +98,7 @@ class JoinKeys:
             if isinstance(part, SameValue):
                 found += self._same(part, select.relations)
             elif isinstance(part, InQuery) and part.first in inside:
-                found += self._in_query(part.column, inside[part.first], select.relations)
+                found += self._in_query(part, inside[part.first], select.relations)
             elif isinstance(part, ExistsQuery) and part.first in inside:
                 found += self._exists(inside[part.first], select.relations)
         return found
@@ -149,15 +149,16 @@ class JoinKeys:
     def _matches(self, found: _Found, keys: KeySource | None) -> list[Condition]:
         return [] if keys is None else [ForRelation(found.relation, Matches((found.name,), keys))]
 
-    def _in_query(self, column: Column, query: Query, relations: Sequence[Relation]) -> list[Condition]:
-        found, select = self._resolve(column, relations), _plain_select(query)
+    def _in_query(self, part: InQuery, query: Query, relations: Sequence[Relation]) -> list[Condition]:
+        found, select = self._resolve(part.column, relations), _plain_select(query)
         if found is None or select is None or len(select.items) != 1:
             return []
         path = self._plain_column(select.items[0])
         inner = None if path is None else self._resolve(path, select.relations)
         if inner is None:
             return []
-        self._note_outer(select, inner, found)
+        if not part.scalar:  # of two rows one could be left out, and with it the error
+            self._note_outer(select, inner, found)
         return self._matches(found, self._origin(inner))
 
     def _note_outer(self, select: Select, inner: _Found, outer: _Found) -> None:
