@@ -10,6 +10,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from floeberg.errors import InvalidInput, TableNotFound, UnsupportedFeature
+from floeberg.spark.workers import check as worker_check
 
 
 def ids(session, name: str = "lake.db.t") -> list[int]:
@@ -221,3 +222,21 @@ def test_streams_to_sparks_own_sinks_pass(session, stream):
     writer = stream.frame().writeStream.option("checkpointLocation", stream.checkpoint).trigger(availableNow=True)
     writer.partitionBy("p").format("parquet").start(target).awaitTermination()
     assert sorted(one.name for one in Path(target).glob("p=*")) == ["p=1", "p=2"]
+
+
+def test_workers_are_asked_what_they_have_once_for_all_epochs(session, table, stream, monkeypatch):
+    asked = []
+    ask = worker_check._asked
+
+    def counted(spark):
+        asked.append(spark)
+        return ask(spark)
+
+    monkeypatch.setattr(worker_check, "_asked", counted)
+    monkeypatch.setattr(worker_check, "_checked", type(worker_check._checked)())
+    monkeypatch.setattr(worker_check, "_equipped", set())
+    for number in range(3):
+        stream.ids(number)
+    stream.run()
+    assert len(table.refresh().snapshots) == 3
+    assert len(asked) == 1

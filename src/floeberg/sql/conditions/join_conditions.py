@@ -29,11 +29,12 @@ class SameValue(Condition):
 
 @dataclass(frozen=True, slots=True)
 class InQuery(Condition):
-    """A column is among the rows of the query that starts at a token. A scalar one may have one row at most, or raises."""
+    """A column is among the rows of the query that starts at a token. With `one_row` it equals the only one: Spark raises an
+    error for more, so the query must keep all its rows."""
 
     column: Column
     first: int
-    scalar: bool = False
+    one_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +68,13 @@ class _JoinConditionParser(ConditionParser):
         return InQuery(column, self._past_query())
 
     def _scalar_query(self) -> Condition | None:
-        """Equal to the one row of a query, none of which is null."""
+        """Equal to the one row of a query; none is null."""
         column = self._column()
         if self.cursor.advance().upper not in ("=", "==") or not self._at("("):
             return None
-        if not starts_query(self.cursor, self.cursor.index):
-            return None
-        return InQuery(column, self._past_query(), scalar=True)
+        return (
+            InQuery(column, self._past_query(), one_row=True) if starts_query(self.cursor, self.cursor.index) else None
+        )
 
     def _exists_query(self) -> Condition | None:
         if not self._at("EXISTS", "(") or not starts_query(self.cursor, self.cursor.index + 1):

@@ -157,7 +157,7 @@ class JoinKeys:
         inner = None if path is None else self._resolve(path, select.relations)
         if inner is None:
             return []
-        if not part.scalar:  # of two rows one could be left out, and with it the error
+        if not part.one_row:
             self._note_outer(select, inner, found)
         return self._matches(found, self._origin(inner))
 
