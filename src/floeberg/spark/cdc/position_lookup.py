@@ -21,6 +21,7 @@ from floeberg.spark.dml.change_job import FILE, POSITION, SOURCE_ROW, RowKind, f
 from floeberg.spark.dml.merge_key_pairs import KEY_TYPES, KeyPair
 from floeberg.spark.dml.merge_source_keys import source_keys
 from floeberg.spark.dml.target import ChangedTable
+from floeberg.spark.host.evaluated_once import evaluated_once
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.types import BinaryType, NestedField, StringType
@@ -67,7 +68,7 @@ def apply_states(
     """Looks the keys up, and commits the last states in their place. `order_by` are the columns of the table that hold the
     order of events, where it has them: an event that is older than what is stored changes nothing. The placeholder of values
     that were not sent is replaced by what the table holds. Raises InvalidInput when it holds nothing."""
-    source = states.frame.withColumn(SOURCE_ROW, F.monotonically_increasing_id()).localCheckpoint(eager=True)
+    source = evaluated_once(states.frame.withColumn(SOURCE_ROW, F.monotonically_increasing_id()))
     pairs = [KeyPair(field, field.name) for field in keys if isinstance(field.type, KEY_TYPES)]
     found_keys = source_keys(source, pairs, target.schema)
     if not found_keys.rows:
@@ -78,8 +79,8 @@ def apply_states(
         held = [
             one for one in target.schema.fields if isinstance(one.type, _MAY_BE_LEFT_OUT) and one.name in source.columns
         ]
-    matches = _matches(target, target.rows(tasks), source, keys, order_by, held).localCheckpoint(eager=True)
-    older = matches.where(_OLDER).select(SOURCE_ROW).distinct().localCheckpoint(eager=True)
+    matches = evaluated_once(_matches(target, target.rows(tasks), source, keys, order_by, held))
+    older = evaluated_once(matches.where(_OLDER).select(SOURCE_ROW).distinct())
     skipped = older.count()
     if skipped:
         matches = matches.join(older, SOURCE_ROW, "left_anti")
