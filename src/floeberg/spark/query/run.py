@@ -199,7 +199,7 @@ def _statement_keys(
         if names is not None:
             columns[id(relation)] = names
     prunes = len(references.tables) >= tables and _prunes_joins(execution, references)
-    joins = join_keys_of(references, columns) if prunes else None
+    joins = join_keys_of(references, columns, [one.table for one in chosen]) if prunes else None
 
     def of_view(number: int, column: str) -> KeyReader | None:
         return _keys_of_view(execution, chosen[number].resolved, found[number], column)
