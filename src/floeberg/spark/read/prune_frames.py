@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pyspark.sql import functions as F
 
-from floeberg.expr.nodes import AlwaysTrue, and_
+from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression, and_
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.spark.host.kept_settings import ensure_field_ids
@@ -40,7 +40,8 @@ def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> An
     narrow = None if scan is None else narrowed(frame, scan, condition)
     if narrow is None:
         if scan is not None:
-            remember(result, scan)
+            # A join with the frame may read less by what its filters say, if they left out no file here.
+            remember(result, replace(scan, where=and_(scan.where, _expression(frame, scan, condition))))
         return result
     fewer, names = narrow
     pruned = where(result, _condition(fewer, names))
@@ -60,19 +61,7 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
     that Spark's own reader reads; None when no file is pruned."""
     if not scan.routes.is_native or scan.chosen is None:
         return None
-    spark = frame.sparkSession
-    columns = [field.name for field, _ in walk_fields(scan.chosen.schema.fields)]
-    conditions = conditions_of(condition, columns, double_quoted=double_quoted_identifiers(spark))
-    if not conditions:
-        return None
-    found = to_expression(
-        conditions,
-        scan.chosen.schema,
-        ansi=setting_of(spark, "spark.sql.ansi.enabled", "true") == "true",
-        session_time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"),
-        case_sensitive=setting_of(spark, "spark.sql.caseSensitive", "false") == "true",
-        timestamp_ntz=setting_of(spark, "spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
-    )
+    found = _expression(frame, scan, condition)
     if isinstance(found, AlwaysTrue):
         return None
     plan = plan_files(
@@ -83,6 +72,25 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
         cache=scan.cache,
     )
     return _with_files(frame, replace(scan, where=and_(scan.where, found)), plan)
+
+
+def _expression(frame: Any, scan: FrameScan, condition: Any) -> Expression:
+    """What planning takes from a condition on the frame."""
+    if scan.chosen is None:
+        return TRUE
+    spark = frame.sparkSession
+    columns = [field.name for field, _ in walk_fields(scan.chosen.schema.fields)]
+    conditions = conditions_of(condition, columns, double_quoted=double_quoted_identifiers(spark))
+    if not conditions:
+        return TRUE
+    return to_expression(
+        conditions,
+        scan.chosen.schema,
+        ansi=setting_of(spark, "spark.sql.ansi.enabled", "true") == "true",
+        session_time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"),
+        case_sensitive=setting_of(spark, "spark.sql.caseSensitive", "false") == "true",
+        timestamp_ntz=setting_of(spark, "spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
+    )
 
 
 def matching(frame: Any, keys: Sequence[JoinKey], where: Callable[[Any, Any], Any]) -> Any:
