@@ -60,8 +60,8 @@ PEER_spark41   := pyspark==4.1.1 pandas<3 pyarrow msgspec fastavro polars numpy 
                   pytest hypothesis duckdb==1.5.5
 PEER_sail      := pysail==0.7.2 pyspark-client==4.2.0 pandas<3 pyarrow
 PEER_flink     := apache-flink==2.1.1
-PEER_pyiceberg := pyiceberg[pyarrow,hive,sql-sqlite,pandas]==0.12.0 pyspark==4.1.1 pandas<3 pytest==9.1.1 pytest-lazy-fixtures==1.4.0 \
-                  pytest-mock==3.15.1 requests-mock==1.12.1 fsspec boto3 moto fastavro pytz duckdb==1.5.5
+PEER_pyiceberg := pyiceberg[pyarrow,hive,sql-sqlite,pandas,polars,pyiceberg-core]==0.12.0 pyspark[connect]==4.1.1 pandas<3 pytest==9.1.1 \
+                  pytest-lazy-fixtures==1.4.0 pytest-mock==3.15.1 requests-mock==1.12.1 fsspec boto3 moto fastavro pytz duckdb==1.5.5
 
 $(PEERS)/%/ready: Makefile
 	@echo "making the peer $* …"
@@ -84,6 +84,9 @@ interop-java: $(STAMP) ## the Java library opens what we commit and we what it c
 	@if command -v mvn >/dev/null && command -v java >/dev/null; then $(MAKE) --no-print-directory $(PEERS)/java/ready; \
 	  else echo "SKIPPED: the Java library is fetched by Maven and runs on Java, and one of them is not installed here"; fi
 	$(PYTEST) -m java tests/interop
+
+java-pairs: $(STAMP) ## all 120 pairs of an operation of ours and one of the Java runtime, each held for the other (long; needs Maven)
+	FLOEBERG_JAVA_PAIRS=1 $(PYTEST) -q -s tests/interop/test_java_beside_maintenance.py
 
 # REST catalog servers of others, by Maven: the Java reference server as a class path, Nessie as one jar.
 SERVERS := .cache/servers
