@@ -170,6 +170,13 @@ class BoundKeys(Keys):
         return None if reader is None else reader.values(beside_rows=beside_rows)
 
 
+def prunes_joins(session: AttachedSession) -> bool:
+    """Whether the session's settings let joins leave out files. Names that differ by case alone are not told apart."""
+    if session.setting(JOIN_PRUNING, "true") != "true":
+        return False
+    return session.setting("spark.sql.caseSensitive", "false") != "true"
+
+
 def join_keys_of(
     references: References, columns: Mapping[int, frozenset[str]], tables: Sequence[SelectedTable | None]
 ) -> JoinKeys:
