@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pyspark
 
-WORKERS = 2
+WORKERS = ("127.0.0.1", "localhost")
+"""The hosts of the workers. They have two names, because Spark starts no copy of a slow task on the same host."""
 CORES = "1"
 MEMORY = "1g"
 NEEDED_KB = 5 * 1024**2
@@ -42,9 +43,9 @@ def main(command: list[str]) -> int:
         process = _start(stack, master_log, "master.Master", *address)
         master = _wait_for(process, master_log, STARTED)
         workers = {}
-        for number in range(WORKERS):
+        for number, host in enumerate(WORKERS):
             log, work = folder / f"worker-{number}.log", folder / f"work-{number}"
-            options = ["--host", "127.0.0.1", "--cores", CORES, "--memory", MEMORY, "--webui-port", "0"]
+            options = ["--host", host, "--cores", CORES, "--memory", MEMORY, "--webui-port", "0"]
             workers[log] = _start(stack, log, "worker.Worker", *options, "--work-dir", str(work), master)
         for log, process in workers.items():
             _wait_for(process, log, re.compile(f"({REGISTERED})"))

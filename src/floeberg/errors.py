@@ -26,6 +26,7 @@
     │   └── WriteRefused                   no space, read-only, not allowed: nothing was written  cleanup_safe
     ├── CatalogError
     │   └── Unauthorized, Forbidden, BadRequest
+    ├── ExecutorLost                       rows that a Spark statement had evaluated are lost          retryable, cleanup_safe
     └── SecurityError
         ├── PathEscape                     a path outside the roots that may be written or deleted
         └── UntrustedImplementation        metadata names code to run
@@ -224,6 +225,13 @@ class Forbidden(CatalogError):
 
 class BadRequest(CatalogError):
     """The catalog did not understand the request."""
+
+
+class ExecutorLost(FloebergError):
+    """An executor of Spark was lost, and with it rows that a statement had evaluated; nothing was committed."""
+
+    retryable = True
+    cleanup_safe = True
 
 
 class SecurityError(FloebergError):

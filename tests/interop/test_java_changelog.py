@@ -51,15 +51,14 @@ def test_both_tell_the_same_changes(spark: Any, runtime: JavaRuntime, lake: fb.C
             runtime.run(statement)
     told = partial(_told, spark, runtime, f"v{version}")
     ids = [snapshot.snapshot_id for snapshot in lake.load_table(f"db.v{version}").snapshots]
-    ranges = [(0, len(ids) - 1), (1, 5), (2, 3), (0, 4)]
-    for limits in ("", *(_between(ids[first], ids[last]) for first, last in ranges)):
+    for limits in ("", _between(ids[1], ids[5])):
         for form in FORMS:
             ours, java = told(limits + form)
             assert _rows(ours) == _rows(java), (form, limits)
             assert java
-        _check_net_changes(*told(limits + NET), *told(limits))
-    net, java_net = told(NET)
-    assert _rows(net) != _rows(java_net)
+        net, java_net = told(limits + NET)
+        _check_net_changes(net, java_net, *told(limits))
+        assert limits or _rows(net) != _rows(java_net)
     query = f"SELECT {COLUMNS} FROM log.db.v{version}.changes"
     (java,) = runtime.run(query)
     ours = [row.asDict() for row in spark.sql(query).collect()]

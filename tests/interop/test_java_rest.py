@@ -103,7 +103,7 @@ def test_the_java_runtime_replaces_registers_and_lists_by_pages(
     first = ours.load_table("db.t")
     runtime.run(f"CREATE OR REPLACE TABLE {lake}.db.t USING iceberg AS SELECT 2L AS id, 3 AS x")
     again = ours.load_table("db.t")
-    assert (again.uuid, len(again.snapshots), ids(again)) == (first.uuid, 2, [2])
+    assert (again.metadata.table_uuid, len(again.snapshots), ids(again)) == (first.metadata.table_uuid, 2, [2])
     assert ids(again, snapshot_id=first.snapshots[0].snapshot_id) == [1]
     runtime.run(f"CALL {lake}.system.register_table('db.same', '{again.metadata_location}')")
     assert ids(ours.load_table("db.same")) == [2]

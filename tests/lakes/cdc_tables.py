@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import floeberg as fb
@@ -45,3 +46,33 @@ def make_cdc_tables(spark: Any, catalog: str) -> dict[str, set[tuple[Any, ...]]]
                     spark.sql(f"ALTER TABLE {table} ADD PARTITION FIELD truncate(2, id)")
             made[name] = EXAMPLE_ROWS if is_example else _MOVES_ROWS
     return made
+
+
+REWRITES: dict[str, Callable[[fb.Table, Any], object]] = {
+    "convert": lambda table, spark: table.maintenance.rewrite_deletes(equality="convert", spark=spark),
+    "minor": lambda table, spark: table.maintenance.rewrite_deletes(options={"rewrite-all": "true"}),
+    "major": lambda table, spark: table.maintenance.compact(options={"rewrite-all": "true"}, spark=spark),
+}
+"""Equality deletes become deletes of positions; delete files are merged; data files are written without their deleted rows."""
+
+
+def rewrite_in_steps(table: fb.Table, spark: Any) -> Iterator[str]:
+    """Makes each rewrite of a table; the name of each when it is done and the delete files are those that it should leave."""
+    for name, rewrite in REWRITES.items():
+        by_position, by_key = _delete_files(table.refresh())
+        rewrite(table, spark)
+        left = _delete_files(table.refresh())
+        if name == "convert":
+            assert by_key > 0, "the events left no equality deletes"
+            assert left[1] == 0
+        elif name == "minor":
+            assert left[0] <= by_position
+        else:
+            assert left == (0, 0)
+        yield name
+
+
+def _delete_files(table: fb.Table) -> tuple[int, int]:
+    """How many delete files there are, of positions and of keys."""
+    contents = table.inspect.delete_files()["content"].to_pylist()
+    return contents.count(1), contents.count(2)

@@ -34,7 +34,7 @@ def run_suite(source: Path, folder: Path, arguments: list[str]) -> list[dict[str
         with fb.catalog(
             "lake", type="sql", uri=f"sqlite:///{folder}/lake.db", warehouse=warehouse, properties=properties
         ) as catalog:
-            served = ServedCatalog.of(catalog, warehouse=warehouse, roots=["s3://warehouse"])
+            served = ServedCatalog.of(catalog, warehouse=warehouse, roots=["s3://warehouse", "s3://bucket"])
             with server_in_thread([served]) as url:
                 return _run_pytest(source, folder, _environment(url, s3, folder), arguments)
 

@@ -39,6 +39,9 @@ CLUSTER_SETTINGS = {
     "spark.executor.memory": "768m",
     "spark.executor.cores": "1",
     "spark.executorEnv.TZ": "UTC",
+    "spark.speculation": "true",
+    "spark.speculation.minTaskRuntime": "2s",
+    "spark.speculation.multiplier": "1.1",
 }
 
 

@@ -10,6 +10,7 @@ from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.workspace import Workspace
 from floeberg.maintenance.check import Progress
 from floeberg.maintenance.expire import Expiry, expire_snapshots
+from floeberg.maintenance.last_look import added_since_last_look, remember_looks
 from floeberg.maintenance.manifests import rewrite_manifests
 from floeberg.maintenance.measured_read import measured_read_ms
 from floeberg.maintenance.policy import (
@@ -64,14 +65,19 @@ def maintain_table(
     progress: Progress | None = None,
 ) -> Maintained:
     """Compacts, rewrites deletes and manifests, and expires snapshots, each where the table's policy says that it is worth
-    it; a dry run only says so. Deciding reads the metadata and the manifest list and nothing else. With `measure_reads` the
+    it; a dry run only says so. Deciding reads the metadata and the manifest list and nothing else; where files are planned
+    and none is worth rewriting, a table property says so to the next round. With `measure_reads` the
     first rows of the table are read before and after, where there is something to do."""
-    policy = Policy.of(state.metadata.properties)
+    policy, start = Policy.of(state.metadata.properties), state.metadata
     actions: list[Action] = []
+    in_vain: dict[str, int] = {}
     works: dict[str, tuple[Callable[[Figures], str | None], Callable[[], TableState]]] = {
-        "compact": (lambda now: reason_to_compact(now, policy), lambda: _compact(pointer, state, engine, progress)),
+        "compact": (
+            lambda now: reason_to_compact(now, policy, added_since_last_look(start, "compact")),
+            lambda: _compact(pointer, state, engine, progress),
+        ),
         "rewrite_deletes": (
-            lambda now: reason_to_rewrite_deletes(now, policy),
+            lambda now: reason_to_rewrite_deletes(now, policy, added_since_last_look(start, "rewrite_deletes")),
             lambda: _deletes(pointer, state, engine, progress),
         ),
         "rewrite_manifests": (
@@ -94,10 +100,13 @@ def maintain_table(
         if not dry_run:
             state = work()
         if not dry_run and state.metadata is was.metadata:
-            continue  # the figures looked worse than the files are
+            if was.metadata.current_snapshot_id is not None:
+                in_vain[name] = was.metadata.current_snapshot_id  # the figures looked worse than the files are
+            continue
         after = before if dry_run else _figures(pointer, state)
         actions.append(Action(name=name, reason=reason, before=before, after=after))
         before = after
+    state = remember_looks(pointer, state, in_vain)
     return Maintained(
         state=state,
         actions=tuple(actions),

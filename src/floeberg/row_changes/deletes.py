@@ -48,7 +48,7 @@ def _write_vectors(deleted: Sequence[DeletedRows], reader: TableReader, writer: 
     merged: dict[DeletedFile, BitMap64] = {}
     for rows in deleted:
         merged[_deleted_file(rows.task)] = _merge(rows.positions, reader.deletes(rows.task).positions)
-        written.removed += _file_scoped(rows.task)
+        written.removed += replaced_deletes(rows.task)
     written.added += writer.write_vectors(merged)
     return written
 
@@ -57,7 +57,7 @@ def _write_by_file(deleted: Sequence[DeletedRows], reader: TableReader, writer: 
     """One delete file for each data file. Deletes of a whole partition stay: they are for other data files too."""
     written = WrittenDeletes()
     for rows in deleted:
-        replaced = _file_scoped(rows.task)
+        replaced = replaced_deletes(rows.task)
         older = [delete for delete in rows.task.deletes if delete.file in replaced]
         positions = _merge(rows.positions, reader.deletes(structs.replace(rows.task, deletes=tuple(older))).positions)
         written.added.append(writer.write_position_deletes({_deleted_file(rows.task): positions}))
@@ -74,8 +74,8 @@ def _write_by_partition(deleted: Sequence[DeletedRows], writer: TableWriter) -> 
     return WrittenDeletes(added=[writer.write_position_deletes(group) for group in groups.values()])
 
 
-def _file_scoped(task: FileScanTask) -> list[DataFile]:
-    """The task's position deletes that are for its data file alone."""
+def replaced_deletes(task: FileScanTask) -> list[DataFile]:
+    """The task's position deletes that are for its data file alone, which a new one for that file replaces."""
     path = task.data_file.file_path
     return [
         delete.file

@@ -11,7 +11,7 @@ from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.row_delta import RowDelta
-from floeberg.row_changes.deletes import write_deletes
+from floeberg.row_changes.deletes import WrittenDeletes, write_deletes
 from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 
@@ -54,7 +54,11 @@ class RowChange:
 
 def with_written_deletes(found: FoundRows, *, reader: TableReader, writer: TableWriter) -> RowChange:
     """Writes the deletes of rows that an engine found by position, and gives its change with them and the files it wrote."""
-    deletes = write_deletes(found.deleted, reader=reader, writer=writer)
+    return with_deletes(found, write_deletes(found.deleted, reader=reader, writer=writer))
+
+
+def with_deletes(found: FoundRows, deletes: WrittenDeletes) -> RowChange:
+    """The change of rows that an engine found, with the files that it wrote and the deletes that are written."""
     return RowChange(
         added=[*found.written, *deletes.added],
         removed_data=found.replaced,

@@ -27,15 +27,16 @@ from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION
 
 
 class TableWriter:
-    """The files of one write of one table, under its current schema, spec and sort order."""
+    """The files of one write of one table, under its current schema, spec and sort order. `task` tells the writers of one
+    write apart."""
 
-    def __init__(self, metadata: TableMetadata, store_for: Any, write_id: UUID) -> None:
+    def __init__(self, metadata: TableMetadata, store_for: Any, write_id: UUID, *, task: int = 0) -> None:
         self.metadata = metadata
         self.has_lineage = metadata.format_version >= ROW_LINEAGE_VERSION
         self.schema = metadata.current_schema
         self.rewritten_schema = with_row_lineage(self.schema) if self.has_lineage else self.schema
         self._store_for = store_for
-        self._locations = DataLocations(metadata.location, metadata.properties, write_id)
+        self._locations = DataLocations(metadata.location, metadata.properties, write_id, task=task)
         self._formats = {
             deletes: write_properties(metadata.properties, deletes=deletes).file_format for deletes in (False, True)
         }

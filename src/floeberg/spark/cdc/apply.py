@@ -29,6 +29,7 @@ from floeberg.spark.cdc.position_lookup import apply_states, by_position
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.destination import Destination, destination
 from floeberg.spark.host.engine_summary import engine_summary
+from floeberg.spark.host.evaluated_once import loss_of_executors_explained
 from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.host.types import has_nanoseconds, iceberg_schema_of
 from floeberg.spark.workers.stores import worker_stores
@@ -101,7 +102,8 @@ def apply_events(frame: DataFrame, name: str, options: CdcOptions, once: Transac
         return _Batch(session, resolved.identifier, frame, resolved.table, where, options, once, sent).run()
 
     policy = RetryPolicy.from_properties(session.resolve(identifier).table.state.metadata.properties)  # type: ignore[union-attr]
-    return _again_on_conflict(run, policy)
+    with loss_of_executors_explained(name):
+        return _again_on_conflict(run, policy)
 
 
 def _again_on_conflict(run: Callable[[], CdcResult], policy: RetryPolicy) -> CdcResult:

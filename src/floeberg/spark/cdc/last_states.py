@@ -26,6 +26,7 @@ from floeberg.change_events.sequences import (
 from floeberg.files.data_file_wire import decode_data_file
 from floeberg.spark.cdc.dead_letters import DeadLetterTask
 from floeberg.spark.cdc.delta_job import sorted_by_key
+from floeberg.spark.host.evaluated_once import evaluated_once
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.write.job import remove_written, worker_error
@@ -110,7 +111,7 @@ def last_states(
     schema = st.StructType([*fields, st.StructField(_WHAT, st.StringType()), st.StructField(_CONTENT, st.BinaryType())])
     try:
         with worker_error(table):
-            found = map_in_workers(sorted_by_key(events, rules), work, schema).localCheckpoint(eager=True)
+            found = evaluated_once(map_in_workers(sorted_by_key(events, rules), work, schema))
         reports = found.where(F.col(_WHAT) != _STATE).select(_WHAT, _CONTENT).collect()
     except BaseException:
         if task is not None and letters is not None:

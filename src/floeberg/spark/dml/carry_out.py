@@ -1,5 +1,5 @@
-"""Carries out a change of rows that a statement found: Spark's workers write data files, the driver writes deletes, and one
-commit adds all of it."""
+"""Carries out a change of rows that a statement found: Spark's workers write data files and large deletes, the driver writes
+small deletes, and one commit adds all of it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.commit import Committed, commit_operations, proves_nothing_landed
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.files.deletion_vector import encode_deletion_vector
-from floeberg.row_changes.row_change import RowChange, with_written_deletes
+from floeberg.row_changes.row_change import RowChange, with_deletes, with_written_deletes
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import copy_kept_rows, may_be_copied
+from floeberg.spark.dml.delete_job import deletes_are_large, write_deletes_in_workers
 from floeberg.spark.dml.target import ChangedTable, with_inherited_sequence_number
 from floeberg.spark.dml.target_scan import kept_rows
 from floeberg.spark.host.engine_summary import engine_summary
@@ -100,8 +101,8 @@ def removed_on_failure(
 def _remove(target: ChangedTable, written: Sequence[DataFile], writer: TableWriter | None) -> None:
     if writer is not None:
         writer.discard()
-    for file in written:
-        target.table.pointer.store_for(file.file_path).delete(file.file_path)
+    for location in {file.file_path for file in written}:  # deletion vectors share a file
+        target.table.pointer.store_for(location).delete(location)
 
 
 def _write(target: ChangedTable, change: FoundChange, writer: TableWriter, written: list[DataFile]) -> RowChange:
@@ -129,7 +130,12 @@ def _write(target: ChangedTable, change: FoundChange, writer: TableWriter, writt
         written += made
         _count(target, found.counts, change, made, copied_from=() if target.merge_on_read else touched)
     found.written += [*change.written, *written]
-    return with_written_deletes(found, reader=table_files(target.table, target.schema).reader(), writer=writer)
+    files = table_files(target.table, target.schema)
+    if deletes_are_large(found.deleted, target.metadata, files):
+        deletes = write_deletes_in_workers(target, found.deleted, files)
+        written += deletes.added
+        return with_deletes(found, deletes)
+    return with_written_deletes(found, reader=files.reader(), writer=writer)
 
 
 def _live_rows(task: FileScanTask) -> int | None:

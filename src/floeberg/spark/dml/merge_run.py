@@ -34,6 +34,7 @@ from floeberg.spark.dml.merge_key_pairs import KeyPair
 from floeberg.spark.dml.merge_source_keys import SourceKeys, source_keys
 from floeberg.spark.dml.merge_source_rows import without_rows
 from floeberg.spark.dml.target import ChangedTable
+from floeberg.spark.host.evaluated_once import evaluated_once
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.sql.text.lexer import quote_name
@@ -137,7 +138,7 @@ class MergeRun(ABC, Generic[ClauseT]):
         target = self._target
         self._check_statement()
         # Evaluated once: it is read for its keys, joined, and inserted from.
-        self._source = self._source.localCheckpoint(eager=True)
+        self._source = evaluated_once(self._source)
         keys = source_keys(self._source, self._key_pairs(), target.schema)
         if keys.has_invalid_utf8:
             self._target = target = replace(target, has_invalid_utf8=True)
@@ -191,7 +192,7 @@ class MergeRun(ABC, Generic[ClauseT]):
         if not clauses.updates_by_source and can_find_and_write_in_one_job(target, tasks):
             return write_changes(target, self._changes(joined, with_rows=True), checks_cardinality=checked), None
         # Evaluated once: its rows tell which rows are replaced, and by what.
-        joined = joined.localCheckpoint(eager=True)
+        joined = evaluated_once(joined)
         touched = find_changes(target, self._changes(joined, with_rows=False), checks_cardinality=checked)
         return touched, self._updated(joined) if touched.updated else None
 

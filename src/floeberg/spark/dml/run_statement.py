@@ -12,6 +12,7 @@ from floeberg.commit.retry import RetryPolicy
 from floeberg.errors import CommitConflict, ValidationConflict
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
+from floeberg.spark.host.evaluated_once import loss_of_executors_explained
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.write.once import once_of
 from floeberg.spark.write.options import TXN_APP_ID_SETTING, session_write_options, write_options
@@ -28,6 +29,11 @@ def run_statement(execution: Execution, parts: tuple[str, ...], run: Run) -> Com
     evaluated anew each time. With the session's transaction (`spark.floeberg.txn-app-id`), a statement whose version the
     table holds is skipped, and one that changes nothing is recorded too. Raises what the last run raised, and at once a
     conflict that another run cannot settle."""
+    with loss_of_executors_explained(".".join(parts)):
+        return _run_once_or_in_transaction(execution, parts, run)
+
+
+def _run_once_or_in_transaction(execution: Execution, parts: tuple[str, ...], run: Run) -> Committed | None:
     if execution.session.setting(TXN_APP_ID_SETTING, "") == "":
         return _run_again_on_conflict(execution, parts, run)
     return _run_again_on_conflict(execution, parts, lambda now: _run_in_transaction(now, parts, run))

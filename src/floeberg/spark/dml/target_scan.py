@@ -47,7 +47,9 @@ def live_rows(
     files = table_files(table, schema)
     choice = ColumnChoice(spark, table.state.metadata, schema, with_nan=tasks_with_nan(tasks, schema))
     unsure = tasks_unsure(tasks, files.specs)
-    routes = route(spark, [_lean(task) for task in tasks], files, projection=projection, columns=choice, unsure=unsure)
+    routes = route(
+        spark, [lean_task(task) for task in tasks], files, projection=projection, columns=choice, unsure=unsure
+    )
     scan = NativeScan(
         spark=spark,
         files=files,
@@ -101,7 +103,7 @@ def kept_rows_reader(
     touched: Mapping[str, bytes],
 ) -> KeptRows:
     """The reader of the rows of `kept_rows` in the workers."""
-    whole = [structs.replace(_lean(task), residual=TRUE) for task in tasks]
+    whole = [structs.replace(lean_task(task), residual=TRUE) for task in tasks]
     groups = tuple(group_tasks(whole, SplitOptions.of(table.state.metadata.properties)))
     return KeptRows(table=table_files(table, schema), groups=groups, projection=projection, touched=dict(touched))
 
@@ -152,7 +154,7 @@ def _without(batch: pa.RecordBatch, positions: pa.Array, gone: npt.NDArray[np.in
     return batch.filter(pa.array(stays))
 
 
-def _lean(task: FileScanTask) -> FileScanTask:
+def lean_task(task: FileScanTask) -> FileScanTask:
     """The task without metrics, which only planning needs."""
     file = structs.replace(
         task.data_file,

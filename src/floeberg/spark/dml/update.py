@@ -29,6 +29,7 @@ from floeberg.spark.dml.change_job import (
 from floeberg.spark.dml.run_statement import run_statement
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
+from floeberg.spark.host.evaluated_once import evaluated_once
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.write.store_assignment import store_rules
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
@@ -75,7 +76,7 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
     at_once = can_find_and_write_in_one_job(target, tasks)
     if not at_once:
         # Evaluated once: its rows tell which rows are replaced, and by what.
-        changes = changes.localCheckpoint(eager=True)
+        changes = evaluated_once(changes)
     touched = write_changes(target, changes) if at_once else find_changes(target, changes.select(KIND, FILE, POSITION))
     if not touched.positions:
         return None

@@ -62,6 +62,7 @@ _BY_CLASS: Final[dict[type[FloebergError], SparkCondition]] = {
     ours.Unauthorized: SparkCondition("FLOEBERG_UNAUTHORIZED", "28000", SparkRuntimeException),
     ours.Forbidden: SparkCondition("FLOEBERG_FORBIDDEN", "42501", SparkRuntimeException),
     ours.CatalogError: SparkCondition("FLOEBERG_CATALOG_ERROR", "58000", SparkRuntimeException),
+    ours.ExecutorLost: SparkCondition("FLOEBERG_EXECUTOR_LOST", "58000", SparkRuntimeException),
     ours.SecurityError: SparkCondition("FLOEBERG_SECURITY_ERROR", "42501", SparkRuntimeException),
     ours.NotFound: SparkCondition("FLOEBERG_NOT_FOUND", "42704", SparkRuntimeException),
     ours.FormatError: SparkCondition("FLOEBERG_FORMAT_ERROR", "22000", SparkRuntimeException),
