@@ -1,6 +1,6 @@
 """The page of a table with 100,000 files, opened in Chromium on a server that was asked nothing before.
 
-    PYTHONPATH=.cache/browser/playwright python -m bench.page [--files 100000] [--repeat 5]
+    PYTHONPATH=.cache/browser/playwright python -m bench.page [--files 100000] [--repeat 5] [--views files …]
 
 For each view the median of the runs: seconds until the browser has loaded it, and the processor time of the server. Every run
 starts the server anew. `make test-browser` brings Playwright and Chromium.
@@ -74,6 +74,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--views", nargs="+", default=VIEWS, help="views, with their queries")
     given = parser.parse_args()
     program = os.environ.get("FLOEBERG_CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory(prefix="bench-page-") as folder, sync_playwright() as started:
@@ -85,7 +86,7 @@ def main() -> int:
             catalog.register_table("db.t", str(metadata))
         browser = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
         print(f"{'view':36}{'seconds':>10}{'CPU s':>8}   {given.files} files, median of {given.repeat}, cold server")
-        for view in VIEWS:
+        for view in given.views:
             found = []
             for _ in range(given.repeat):
                 with cold_server(uri, warehouse) as server:
