@@ -78,6 +78,9 @@ def test_flink_upserts_and_we_apply_its_equality_deletes(both: Both) -> None:
     expected = [(2, "z"), (3, "x"), (4, "d"), (5, "e")]
     assert both.rows(t) == expected
     assert both.flink_rows(t) == [(str(one), text) for one, text in expected]
+    first = table.snapshots[0].snapshot_id
+    travelled = both.flink.run(f"SELECT * FROM lake.db.{t} /*+ OPTIONS('snapshot-id'='{first}') */")
+    assert travelled == [["1", "a"], ["2", "b"], ["3", "c"]]
 
 
 @VERSIONS
