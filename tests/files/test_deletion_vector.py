@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import struct
 import zlib
 
@@ -195,3 +196,25 @@ def test_a_puffin_file_of_vectors_says_where_each_is() -> None:
 def test_what_no_vector_holds_is_refused(make) -> None:
     with pytest.raises(InvalidInput):
         make()
+
+
+def test_the_quick_check_of_small_bitmaps_agrees_with_the_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(18)
+    whole_only: list[object] = []
+    quick: list[object] = []
+    bitmaps = []
+    for _ in range(300):
+        found = BitMap64(rng.sample(range(rng.choice([70, 5_000, 1 << 17, 1 << 33])), rng.randint(0, 70)))
+        data = bytearray(found.serialize())
+        for _ in range(rng.randint(0, 2)):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        bitmaps.append(bytes(data))
+    assert sum(roaring._few_positions(data) is not None for data in bitmaps) > 30
+    for answers in (quick, whole_only):
+        for data in bitmaps:
+            try:
+                answers.append(roaring.cardinality(data))
+            except (PuffinCorrupt, LimitExceeded) as error:
+                answers.append(type(error))
+        monkeypatch.setattr(roaring, "_few_positions", lambda data: None)
+    assert quick == whole_only

@@ -14,6 +14,8 @@ from floeberg.spec.metadata.table_metadata import TableMetadata
 
 LAST_LOOK: Final = "maintain.last-look."
 """The table properties that hold, for each action, the snapshot at which it was planned and nothing was worth doing."""
+PLANNED_ACTIONS: Final = frozenset({"compact", "rewrite_deletes"})
+"""Those whose figures can look worse than the files are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

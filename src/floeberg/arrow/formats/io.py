@@ -18,6 +18,9 @@ from floeberg.errors import DataFileCorrupt, FileNotFound, FloebergError, Storag
 from floeberg.storage.input_file import local_path, open_input
 from floeberg.storage.local import write_refused
 
+_FOOTER_READ_BYTES: Final = 64 << 10
+"""What pyarrow reads for a footer. A file that has no more is read once, not a second time for its columns."""
+
 
 def open_source(store: Store, location: str, *, size_bytes: int | None = None) -> Any:
     """A pyarrow file for random access. `size_bytes`, where a manifest records it, saves asking the store.
@@ -25,6 +28,8 @@ def open_source(store: Store, location: str, *, size_bytes: int | None = None) -
     Raises FileNotFound.
     """
     path = local_path(store, location)
+    if path is None and size_bytes is not None and 0 < size_bytes <= _FOOTER_READ_BYTES:
+        return pa.BufferReader(store.read(location, offset=0, length=size_bytes))
     if path is None:
         return pa.PythonFile(open_input(store, location, size_bytes=size_bytes), mode="r")
     try:
