@@ -33,10 +33,10 @@ java:
 
 # Each process starts at most one Spark session, so JOBS bounds the memory too.
 test: java $(STAMP) ## run every test that needs Python and Java only, those on Spark included
-	$(PYTEST) -n $(JOBS) --dist worksteal -m "not peers and not java and not servers" tests
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not peers and not java and not servers and not browser" tests
 
 test-quick: $(STAMP) ## run the tests that need no Spark session and no Java
-	$(PYTEST) -n $(JOBS) --dist worksteal -m "not spark and not peers and not java and not servers" tests
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not spark and not peers and not java and not servers and not browser" tests
 
 test-spark: java $(STAMP) ## run the tests that start a Spark session
 	$(PYTEST) -n $(JOBS) --dist worksteal -m spark tests/spark
@@ -59,6 +59,9 @@ PEER_java      := pyspark==4.1.1 pandas<3 pyarrow
 PEER_spark41   := pyspark==4.1.1 pandas<3 pyarrow msgspec fastavro polars numpy pyroaring cramjam deflate backports.zstd obstore sqlalchemy \
                   pytest hypothesis duckdb==1.5.5
 PEER_sail      := pysail==0.7.2 pyspark-client==4.2.0 pandas<3 pyarrow
+PEER_flink     := apache-flink==2.1.1
+PEER_pyiceberg := pyiceberg[pyarrow,hive,sql-sqlite,pandas,polars,pyiceberg-core]==0.12.0 pyspark[connect]==4.1.1 pandas<3 pytest==9.1.1 \
+                  pytest-lazy-fixtures==1.4.0 pytest-mock==3.15.1 requests-mock==1.12.1 fsspec boto3 moto fastavro pytz duckdb==1.5.5
 
 $(PEERS)/%/ready: Makefile
 	@echo "making the peer $* …"
@@ -66,10 +69,10 @@ $(PEERS)/%/ready: Makefile
 	@$(@D)/bin/python -m pip install --quiet $(foreach need,$(PEER_$*),"$(need)")
 	@touch $@
 
-# pyspark 4.1 leaves it to the garbage collector to close its sockets.
+# pyspark 4.1 leaves it to the garbage collector to close its sockets. Servers of HTTP are not installed beside it.
 test-spark41: java $(PEERS)/spark41/ready ## run the marked core on pyspark 4.1
 	FLOEBERG_SPARK=core PYTHONPATH=src $(if $(RAM),TMPDIR=$(RAM)) $(PEERS)/spark41/bin/python -m pytest -W ignore::ResourceWarning -m "connect and not s3" \
-	  --ignore-glob="*/test_s3.py" tests/spark
+	  $(foreach file,test_s3 test_rest_catalogs test_vended_credentials,--ignore-glob="*/$(file).py") tests/spark
 
 soak: java $(STAMP) ## ten minutes of a stream, two MERGE writers and maintenance on one table, checked by a model
 	PYTHONPATH=tests $(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python -m spark_runs.soak --minutes $(or $(MINUTES),10)
@@ -81,6 +84,9 @@ interop-java: $(STAMP) ## the Java library opens what we commit and we what it c
 	@if command -v mvn >/dev/null && command -v java >/dev/null; then $(MAKE) --no-print-directory $(PEERS)/java/ready; \
 	  else echo "SKIPPED: the Java library is fetched by Maven and runs on Java, and one of them is not installed here"; fi
 	$(PYTEST) -m java tests/interop
+
+java-pairs: $(STAMP) ## all 120 pairs of an operation of ours and one of the Java runtime, each held for the other (long; needs Maven)
+	FLOEBERG_JAVA_PAIRS=1 $(PYTEST) -q -s tests/interop/test_java_beside_maintenance.py
 
 # REST catalog servers of others, by Maven: the Java reference server as a class path, Nessie as one jar.
 SERVERS := .cache/servers
@@ -99,6 +105,49 @@ test-servers: $(STAMP) ## the client of REST catalogs against servers of others 
 	  $(MAKE) --no-print-directory $(SERVERS)/iceberg-rest/cp.txt $(SERVERS)/nessie/nessie-quarkus-0.99.0-runner.jar; \
 	  else echo "SKIPPED: the servers are fetched by Maven and run on Java, and one of them is not installed here"; fi
 	$(PYTEST) -m servers tests/servers_contract
+
+# Engines of others as clients of our server. Trino's jars are 700 MB and come from Maven, Flink's from PyPI and Maven.
+HAS_MAVEN = command -v mvn >/dev/null && command -v java >/dev/null
+NO_MAVEN  = echo "SKIPPED: Maven fetches it and Java runs it, and one of them is not installed here"
+
+$(SERVERS)/trino/%.txt: tests/servers/maven/trino-%.xml
+	@mkdir -p $(@D)
+	@mvn -B -q -f $< $(MAVEN_DEPENDENCIES):build-classpath -Dmdep.outputFile=$(abspath $@)
+
+test-trino: $(STAMP) ## Trino as a client of our server (needs Maven and Java 24 or newer; fetches much)
+	@if $(HAS_MAVEN); then $(MAKE) --no-print-directory $(foreach part,main iceberg hdfs,$(SERVERS)/trino/$(part).txt); else $(NO_MAVEN); fi
+	$(PYTEST) tests/engines/test_trino.py
+
+$(PEERS)/flink/jars: tests/servers/maven/flink.xml $(PEERS)/flink/ready
+	@mvn -B -q -f $< $(MAVEN_DEPENDENCIES):copy-dependencies -DexcludeTransitive=true \
+	  -DoutputDirectory=$$($(@D)/bin/python -c "import pyflink; print(pyflink.__path__[0])")/lib
+	@touch $@
+
+test-flink: $(STAMP) ## Flink as a client of our server (needs Java and Maven; fetches much)
+	@if $(HAS_MAVEN); then $(MAKE) --no-print-directory $(PEERS)/flink/jars; else $(NO_MAVEN); fi
+	$(PYTEST) tests/engines/test_flink.py
+
+# The source distribution holds the tests.
+PYICEBERG_SOURCE := $(PEERS)/pyiceberg/source/pyiceberg-0.12.0
+$(PYICEBERG_SOURCE): | $(PEERS)/pyiceberg/ready
+	@$(PEERS)/pyiceberg/bin/python -m pip download --quiet --no-deps --no-binary pyiceberg --dest $(@D) pyiceberg==0.12.0
+	@tar -xzf $@.tar.gz -C $(@D)
+
+test-pyiceberg: $(STAMP) ## PyIceberg's own integration tests against our server (long; needs Java and Maven)
+	@if $(HAS_MAVEN); then $(MAKE) --no-print-directory $(PYICEBERG_SOURCE); else $(NO_MAVEN); fi
+	@if $(HAS_MAVEN); then PYTHONPATH=tests $(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python -m pyiceberg_suite.run $(PYICEBERG_SOURCE); fi
+
+# Playwright drives a Chromium that is there; its own browsers are not fetched.
+BROWSER := .cache/browser
+
+$(BROWSER)/playwright/ready: Makefile
+	@$(BIN)/python -m pip install --quiet --upgrade --target $(@D) playwright==1.65.0
+	@touch $@
+
+test-browser: $(STAMP) ## the server's page in Chromium, every view clicked through
+	@if chromium=$$(sh tools/chromium.sh $(abspath $(BROWSER))) && $(MAKE) --no-print-directory $(BROWSER)/playwright/ready; then \
+	  FLOEBERG_CHROMIUM="$$chromium" PYTHONPATH=$(BROWSER)/playwright $(PYTEST) -q tests/server/test_browser.py; \
+	  else echo "SKIPPED: the page is tested in a browser by Playwright (PyPI) and Chromium (Debian), and one of them is not to be had here"; fi
 
 check: $(STAMP) ## lint, types, layers, public API, docs
 	$(BIN)/ruff check .
@@ -140,6 +189,9 @@ joins: java $(STAMP) ## 500 random joins with and without join pruning against p
 
 tpcds: java $(STAMP) ## the 99 queries of TPC-DS at scale 1 against plain Spark (long)
 	FLOEBERG_TPCDS_SCALE=1 FLOEBERG_SPARK_MEMORY=4g $(PYTEST) -q tests/spark/test_tpcds.py
+
+tpcds-plain: java $(STAMP) ## run TPC-DS on plain Spark and keep the digests of its results, which the tests compare with
+	PYTHONPATH=tests $(if $(RAM),TMPDIR=$(RAM)) $(BIN)/python -m tpcds.results
 
 bench: $(STAMP) ## run every benchmark (long)
 	$(BIN)/python -m bench

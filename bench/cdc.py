@@ -1,11 +1,15 @@
 """Events of changed rows applied to a table: `fb.cdc` beside the Java runtime's way, on the same Spark and the same events.
 
-    python -m bench.cdc [--events N] [--keys N] [--batches N] [--format-version N] [--base N] [--folder DIR]
+    python -m bench.cdc [--events N] [--keys N] [--batches N] [--format-version N] [--ways NAME …] [--folder DIR]
+    python -m bench.cdc --bases 1000000 10000000 --events 600000 --batches 6
 
 The Java runtime has no delta writer on Spark: it takes the last event of each key by a window, and merges it (merge-on-read).
 Ours is measured as it is, with `collapse` and with `lookup="position"`. In each batch the engines take turns, and the order
 alternates; the figures are the medians over the batches of the ratios of processor time (the JVM and Python), with the time
-on the clock beside them. The rows of all tables are compared at the end. `--base` rows are in the tables before.
+on the clock beside them. The rows of all tables are compared at the end.
+
+With `--bases`, each of our ways has a table for each number of rows that are there before the first batch, and the figures are
+the ratios of each number to the first.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from bench.spark_engines import Answer, Engine
 
@@ -33,7 +38,8 @@ WAYS: Final[dict[str, dict[str, Any]]] = {
 DELETES: Final = 0.15
 PAYLOAD: Final = 40
 KEY_STRIDE: Final = 7919
-"""Spreads the keys over the base rows."""
+"""The keys of the events are multiples of it, those of the rows before are not."""
+ROWS_OF_A_FILE: Final = 1_000_000
 MERGE: Final = """
 MERGE INTO bench.db.java t USING (
   SELECT id, op, ord, v, s FROM (
@@ -52,16 +58,20 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=200_000)
     parser.add_argument("--batches", type=int, default=20)
     parser.add_argument("--format-version", type=int, default=2)
-    parser.add_argument("--base", type=int, default=0)
+    parser.add_argument("--bases", type=int, nargs="*", default=[])
     parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS))
     parser.add_argument("--folder", default=tempfile.gettempdir())
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as made, ExitStack() as stack:
         folder = Path(made)
         batches = write_events(folder, events=given.events, keys=given.keys, batches=given.batches)
-        make_tables(folder, given.ways, version=given.format_version, base=given.base)
-        engines = {name: stack.enter_context(Engine(name, folder / "lake")) for name in ("java", "floeberg")}
         print(f"{given.events:,} events, {given.keys:,} keys, {given.batches} batches, v{given.format_version}")
+        if given.bases:
+            ours = [way for way in given.ways if way != "java"]
+            grow(stack.enter_context(Engine("floeberg", folder / "lake")), folder, ours, batches, given)
+            return
+        make_tables(folder, given.ways, version=given.format_version)
+        engines = {name: stack.enter_context(Engine(name, folder / "lake")) for name in ("java", "floeberg")}
         taken = run_batches(engines, given.ways, batches)
         compare(taken, events=given.events // given.batches)
         read(engines, given.ways)
@@ -93,18 +103,43 @@ def write_events(folder: Path, *, events: int, keys: int, batches: int) -> list[
     return paths
 
 
-def make_tables(folder: Path, ways: list[str], *, version: int, base: int) -> None:
+def make_tables(folder: Path, names: list[str], *, version: int, base: int = 0, keys: int = 0) -> None:
     lake = catalog("bench", warehouse=str(folder / "lake"), properties={"local.fsync": "false"})
-    lake.create_namespace("db")
+    lake.create_namespace("db", if_not_exists=True)
     modes = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
+    ddl = "id BIGINT NOT NULL, ord BIGINT, v DOUBLE, s STRING"
+    tables = [lake.create_table(f"db.{name}", ddl, format_version=version, properties=modes) for name in names]
+    files = -(-base // ROWS_OF_A_FILE)
+    for number in range(files):
+        # Every file spans all keys, so that no bounds tell where a key is not. Between the keys of the events: these have no
+        # row before their insert.
+        rows = np.arange(number, base, files)
+        values = {"id": rows * keys // base * KEY_STRIDE + 1, "ord": rows * 0 - 1, "v": rows * 0.5}
+        texts = pc.utf8_lpad(pa.array(rows).cast(pa.string()), PAYLOAD, "0")
+        for table in tables:
+            table.append(pa.table({**values, "s": texts}))
+
+
+def grow(engine: Engine, folder: Path, ways: list[str], batches: list[Path], given: argparse.Namespace) -> None:
+    """What a batch costs beside the rows that are there before, by the first number of them."""
+    for base in given.bases:
+        make_tables(folder, [f"{way}_{base}" for way in ways], version=given.format_version, base=base, keys=given.keys)
+    taken: dict[tuple[str, int], list[Answer]] = {(way, base): [] for way in ways for base in given.bases}
+    for number, path in enumerate(batches):
+        for way, base in taken if number % 2 else reversed(taken):
+            answer = engine.call("bench.cdc:apply", path=str(path), name=f"{way}_{base}", options=WAYS[way])
+            taken[way, base].append(answer)
+        told = ", ".join(
+            f"{way} {base:,}: {a[-1].seconds:.2f} s ({a[-1].cpu_seconds:.2f})" for (way, base), a in taken.items()
+        )
+        print(f"  batch {number}: {told}", flush=True)
     for way in ways:
-        ddl = "id BIGINT NOT NULL, ord BIGINT, v DOUBLE, s STRING"
-        table = lake.create_table(f"db.{way}", ddl, format_version=version, properties=modes)
-        for start in range(0, base, 1_000_000):
-            rows = np.arange(start, min(base, start + 1_000_000))
-            # Between the keys of the events, so that these have no row before their insert.
-            values = {"id": rows * KEY_STRIDE + 1, "ord": rows * 0 - 1, "v": rows * 0.5}
-            table.append(pa.table({**values, "s": [f"{row:0{PAYLOAD}}" for row in rows]}))
+        first = taken[way, given.bases[0]][1:]
+        for base in given.bases[1:]:
+            pairs = list(zip(taken[way, base][1:], first, strict=True))
+            by_cpu = statistics.median(a.cpu_seconds / b.cpu_seconds for a, b in pairs)
+            by_clock = statistics.median(a.seconds / b.seconds for a, b in pairs)
+            print(f"  {way}: {base:,} rows by {given.bases[0]:,}: processor time {by_cpu:.2f}, time {by_clock:.2f}")
 
 
 def run_batches(engines: dict[str, Engine], ways: list[str], batches: list[Path]) -> dict[str, list[Answer]]:

@@ -1,11 +1,12 @@
 """The memory and time of expiry and of orphan removal on tables of many files.
 
-    python -m bench.clean_up [files …]
+    python -m bench.clean_up [--java] [files …]
 
 A table of so many files in 50 manifests, with the metrics of 16 columns. Half of the files are deleted, and their snapshots
 expire; a tenth as many more lie beside them as orphans. Every figure is of a process of its own: CPU time, and the most memory
 that was resident above what the process had with its modules loaded. Memory must not grow as the entries of manifests do: at
-ten times the files it may be 250 MB more.
+ten times the files it may be 250 MB more. With `--java` the Java runtime's procedures do the same on another such table, on
+Spark with a heap of 4 GB.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from bench.clean_up_java import measured
 
 import floeberg as fb
 from floeberg.commit.append import Append
@@ -34,17 +37,19 @@ MORE_MB = 250
 _LONG_AGO = 1_600_000_000
 
 
-def main(sizes: tuple[int, ...]) -> int:
+def main(sizes: tuple[int, ...], *, beside_java: bool) -> int:
     most: dict[tuple[str, int], float] = {}
-    print(f"{'files':>8} {'':>10} {'CPU':>9} {'memory':>10} {'deleted':>9}")
+    print(f"{'files':>8} {'':>18} {'CPU':>9} {'memory':>10} {'deleted':>9}")
     for size in sizes:
-        with tempfile.TemporaryDirectory() as folder:
-            _in_a_process("make", folder, size)
-            for name in ("orphans", "expire"):
-                found = _in_a_process(name, folder, size)
-                most[name, size] = found["megabytes"]
-                print(f"{size:>8} {name:>10} {found['seconds']:>7.1f} s {found['megabytes']:>7.0f} MB {found['count']:>9}",
-                      flush=True)  # fmt: skip
+        for engine in ("floeberg", "java") if beside_java else ("floeberg",):
+            with tempfile.TemporaryDirectory() as folder:
+                _in_a_process("make", folder, size)
+                for name in ("orphans", "expire"):
+                    found = _in_a_process(name, folder, size) if engine == "floeberg" else measured(name, folder)
+                    if engine == "floeberg":
+                        most[name, size] = found["megabytes"]
+                    print(f"{size:>8} {engine:>9} {name:>8} {found['seconds']:>7.1f} s {found['megabytes']:>7.0f} MB "
+                          f"{found['count']:>9}", flush=True)  # fmt: skip
     return _judge(most, sizes)
 
 
@@ -136,4 +141,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] and sys.argv[1] in WORKS:
         print(json.dumps(_measured(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
         sys.exit(0)
-    sys.exit(main(tuple(int(text) for text in sys.argv[1:]) or SIZES))
+    asked = tuple(int(text) for text in sys.argv[1:] if text != "--java")
+    sys.exit(main(asked or SIZES, beside_java="--java" in sys.argv))

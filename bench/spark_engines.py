@@ -97,6 +97,11 @@ class Engine:
             self._process.stdin.close()
             self._process.wait(timeout=60)
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def run(self, statement: str) -> Answer:
         """Runs a statement and takes all its rows. Raises RuntimeError with the engine's own message."""
         return self._ask(statement)
@@ -159,8 +164,8 @@ def runtime_jar() -> Path:
     return path
 
 
-def process_tree_seconds(root: int) -> float:
-    """Processor seconds of a process and all below it, those that have ended included."""
+def process_tree(root: int) -> dict[int, int]:
+    """A process and all below it, with their clock ticks of processor time, those of ended ones included."""
     children: dict[int, list[int]] = {}
     spent: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
@@ -172,12 +177,18 @@ def process_tree_seconds(root: int) -> float:
             continue
         children.setdefault(int(fields[1]), []).append(int(entry.name))
         spent[int(entry.name)] = sum(int(value) for value in fields[11:15])
-    ticks, waiting = 0, [root]
+    found: dict[int, int] = {}
+    waiting = [root]
     while waiting:
         one = waiting.pop()
-        ticks += spent.get(one, 0)
+        found[one] = spent.get(one, 0)
         waiting += children.get(one, [])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def process_tree_seconds(root: int) -> float:
+    """Processor seconds of a process and all below it, those that have ended included."""
+    return sum(process_tree(root).values()) / os.sysconf("SC_CLK_TCK")
 
 
 def _serve(engine: str, warehouse: str) -> None:

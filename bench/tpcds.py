@@ -3,196 +3,28 @@
     python -m bench.tpcds [--scale N] [--queries 3,7,19] [--pairs N] [--vectors] [--folder DIR]
 
 Facts are partitioned by `truncate(30, …)` of their date, returns by 90. `--vectors` deletes 2 % of the rows of each fact by
-deletion vectors. The rows of both engines are compared first, in a run that warms; then the engines take turns, and each
-figure is the median of the pairs. × is ours by the Java runtime's: below 1 is cheaper. The tables are made once a folder.
+deletion vectors.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
-import math
-import random
-import re
-import statistics
-import tempfile
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
-from uuid import UUID
+from typing import Final
 
-import duckdb
-import pyarrow as pa
-from bench.lineitem import DELETED_SHARE, add_deletes, target
-from bench.spark_engines import CATALOG, Engine
-from pyroaring import BitMap64
+from bench.tpc import Benchmark, run
 
-from floeberg.api.catalog import Catalog, catalog
-from floeberg.api.table import Table
-from floeberg.arrow.write.table_writer import TableWriter
-
-FACTS: Final = {
-    "store_sales": ("ss_sold_date_sk", 30),
-    "catalog_sales": ("cs_sold_date_sk", 30),
-    "web_sales": ("ws_sold_date_sk", 30),
-    "store_returns": ("sr_returned_date_sk", 90),
-    "catalog_returns": ("cr_returned_date_sk", 90),
-    "web_returns": ("wr_returned_date_sk", 90),
-    "inventory": ("inv_date_sk", 30),
-}
-"""Facts with the column that partitions them, and the width of a partition in days."""
-
-
-class Source:
-    """DuckDB with the generator of the data and the texts of the queries."""
-
-    def __init__(self) -> None:
-        self._connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-        found = importlib.util.find_spec("duckdb_extension_tpcds")
-        if found is None or found.origin is None:
-            raise SystemExit("the package duckdb-extension-tpcds is not installed: make setup")
-        file = next(Path(found.origin).parent.rglob("tpcds.duckdb_extension"))
-        self._connection.execute(f"LOAD '{file}'")
-
-    def tables(self, scale: float) -> list[str]:
-        """Generates the data; the names of the tables."""
-        self._connection.execute(f"CALL dsdgen(sf={scale})")
-        return [
-            row[0] for row in self._connection.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
-        ]
-
-    def rows(self, name: str) -> pa.Table:
-        found: Any = self._connection.execute(f"SELECT * FROM {name}").arrow()
-        return found.read_all() if isinstance(found, pa.RecordBatchReader) else found
-
-    def queries(self) -> dict[int, str]:
-        """The texts in Spark's quotes, without the LIMIT at their end: rows that tie there are left to chance."""
-        found = {}
-        for number, text in self._connection.execute("SELECT query_nr, query FROM tpcds_queries()").fetchall():
-            spark_text = re.sub(r'"([^"]+)"', r"`\1`", text.strip().rstrip(";"))
-            found[number] = re.sub(r"\bLIMIT\s+\d+\s*$", "", spark_text, flags=re.IGNORECASE)
-        return found
-
-
-def make_tables(source: Source, warehouse: Path, *, scale: float, vectors: bool) -> None:
-    """The tables in `db` of a filesystem catalog, which both engines read; made once and kept."""
-    done = warehouse / "tables.done"
-    if done.exists():
-        return
-    warehouse.mkdir(parents=True, exist_ok=True)
-    lake = catalog(CATALOG, warehouse=str(warehouse), properties={"local.fsync": "false"})
-    lake.create_namespace("db", if_not_exists=True)
-    for name in source.tables(scale):
-        lake.drop_table(f"db.{name}", purge=True, if_exists=True)
-        table = _table(lake, name, source.rows(name))
-        if vectors and name in FACTS:
-            _delete_some(table)
-    lake.close()
-    done.touch()
-
-
-def _table(lake: Catalog, name: str, rows: pa.Table) -> Table:
-    column, width = FACTS.get(name, ("", 0))
-    partitions = [f"truncate({width}, {column})"] if column else []
-    table = lake.create_table(f"db.{name}", rows.schema, partition_by=partitions, format_version=3)
-    table.append(rows)
-    return table
-
-
-def _delete_some(table: Table) -> None:
-    """Deletes a share of the rows of every file by a deletion vector."""
-    deleted = {}
-    for seed, task in enumerate(table.scan().plan()):
-        file = task.data_file
-        chosen = random.Random(seed).sample(range(file.record_count), math.ceil(file.record_count * DELETED_SHARE))
-        deleted[target(file)] = BitMap64(chosen)
-    writer = TableWriter(table.metadata, table._pointer.store_for, UUID(int=2))
-    add_deletes(table, writer.write_vectors(deleted))
-
-
-@dataclass(slots=True)
-class Figures:
-    """The seconds of one query, and processor seconds, of each run of each engine."""
-
-    walls: dict[str, list[float]] = field(default_factory=dict)
-    cpus: dict[str, list[float]] = field(default_factory=dict)
-
-    def add(self, engine: str, seconds: float, cpu_seconds: float) -> None:
-        self.walls.setdefault(engine, []).append(seconds)
-        self.cpus.setdefault(engine, []).append(cpu_seconds)
-
-    def wall(self, engine: str) -> float:
-        return statistics.median(self.walls[engine])
-
-    def cpu(self, engine: str) -> float:
-        return statistics.median(self.cpus[engine])
-
-
-def compare(engines: dict[str, Engine], text: str, *, pairs: int) -> Figures:
-    """Runs a query on both engines in turn. Raises RuntimeError when their rows differ, or with an engine's own message."""
-    digests = {name: engine.run(text).digest for name, engine in engines.items()}
-    if len(set(digests.values())) > 1:
-        raise RuntimeError(f"DIFFERENT ROWS: {digests}")
-    figures = Figures()
-    for number in range(pairs):
-        # Each is first in every other pair: the machine may be in another state for the second.
-        order = list(engines.items()) if number % 2 else list(engines.items())[::-1]
-        for name, engine in order:
-            answer = engine.run(text)
-            figures.add(name, answer.seconds, answer.cpu_seconds)
-    return figures
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--queries", default="", help="numbers with commas between; all by default")
-    parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--vectors", action="store_true", help="with 2 %% of the facts' rows deleted")
-    parser.add_argument("--patience", type=float, default=600.0, help="seconds that an engine has for a query")
-    parser.add_argument("--folder", default=str(Path(tempfile.gettempdir()) / "floeberg-bench-spark"))
-    given = parser.parse_args()
-    source = Source()
-    warehouse = Path(given.folder) / f"tpcds-{given.scale:g}{'-vectors' if given.vectors else ''}"
-    make_tables(source, warehouse, scale=given.scale, vectors=given.vectors)
-    asked = [int(number) for number in given.queries.split(",") if number]
-    queries = {number: text for number, text in source.queries().items() if not asked or number in asked}
-    found: dict[int, Figures] = {}
-    with ExitStack() as stack:
-        engines = {
-            name: stack.enter_context(Engine(name, warehouse, patience_seconds=given.patience))
-            for name in ("java", "floeberg")
-        }
-        for engine in engines.values():
-            engine.run(f"USE {CATALOG}.db")
-        print(f"scale {given.scale:g}, medians of {given.pairs} pairs; seconds (processor seconds)", flush=True)
-        for number, text in queries.items():
-            try:
-                found[number] = compare(engines, text, pairs=given.pairs)
-                _print(f"q{number}", [found[number]])
-            except RuntimeError as error:
-                print(f"  q{number:<6} {str(error)[:300]}", flush=True)
-    if found:
-        _print("total", list(found.values()))
-        ratios = [one.wall("floeberg") / one.wall("java") for one in found.values()]
-        slower = [
-            f"q{number}"
-            for number, one in found.items()
-            if one.wall("java") > 0.5 and one.wall("floeberg") > 1.5 * one.wall("java")
-        ]
-        mean, faster = statistics.geometric_mean(ratios), sum(ratio < 1 for ratio in ratios)
-        print(f"  geometric mean × {mean:.2f}, faster in {faster} of {len(ratios)}")
-        print(f"  above 1.5 × of those that take Java over 0.5 s: {', '.join(slower) or 'none'}", flush=True)
-
-
-def _print(name: str, figures: list[Figures]) -> None:
-    wall = {engine: sum(one.wall(engine) for one in figures) for engine in ("java", "floeberg")}
-    cpu = {engine: sum(one.cpu(engine) for one in figures) for engine in ("java", "floeberg")}
-    cells = [f"{engine} {wall[engine]:7.2f} ({cpu[engine]:7.2f})" for engine in wall]
-    ratio = f"× {wall['floeberg'] / wall['java']:.2f} ({cpu['floeberg'] / max(cpu['java'], 0.01):.2f})"
-    print(f"  {name:<7} {'   '.join(cells)}   {ratio}", flush=True)
-
+TPCDS: Final = Benchmark(
+    "tpcds",
+    "dsdgen",
+    {
+        "store_sales": "truncate(30, ss_sold_date_sk)",
+        "catalog_sales": "truncate(30, cs_sold_date_sk)",
+        "web_sales": "truncate(30, ws_sold_date_sk)",
+        "store_returns": "truncate(90, sr_returned_date_sk)",
+        "catalog_returns": "truncate(90, cr_returned_date_sk)",
+        "web_returns": "truncate(90, wr_returned_date_sk)",
+        "inventory": "truncate(30, inv_date_sk)",
+    },
+)
 
 if __name__ == "__main__":
-    main()
+    run(TPCDS, __doc__)

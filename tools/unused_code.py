@@ -14,7 +14,7 @@ PUBLIC = ROOT / "docs" / "reference" / "public-api.txt"
 ALLOWED = {
     "called by Python, pyarrow, typer or SQLAlchemy": {
         "__getattr__", "__dir__", "__call__", "readable", "writable", "seekable", "readall", "readinto", "closed", "list_commands",
-        "__signature__", "__annotations__", "scanner", "trace", "memo", "protocol", "_connected", "_begin", "serve", "ui", "compute_stats",
+        "__signature__", "scanner", "trace", "memo", "protocol", "_connected", "_begin", "serve", "ui", "compute_stats",
     },
     "methods of PySpark's classes": {
         "whenMatched", "whenNotMatched", "whenNotMatchedBySource", "withSchemaEvolution", "updateAll", "insertAll", "tableProperty",

@@ -34,6 +34,16 @@ def test_files_are_added_and_not_twice(floeberg, where, tmp_path: Path) -> None:
     assert floeberg("add-files", "db.t", source, "--format", "csv", *where).code == 2
 
 
+def test_a_folder_becomes_a_table(floeberg, where, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    done = json.loads(
+        floeberg("snapshot-folder", "db.tried", str(tmp_path / "in"), "--table-property", "a=b", *where).out
+    )
+    assert (done["table"].endswith(".db.tried"), done["data_files"]) == (True, 2)
+    assert floeberg("count", "db.tried", *where[:2]).out == "2\n"
+    assert floeberg("snapshot-folder", "db.tried", str(tmp_path / "in"), *where).code == 2
+    assert floeberg("snapshot-folder", "db.none", str(tmp_path / "nothing"), *where).code == 3
+
+
 def test_a_copy_is_prepared(floeberg, where, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     table = str(tmp_path / "lake/db/t")
     floeberg("add-files", "db.t", str(tmp_path / "in"), *where)

@@ -27,6 +27,10 @@ RECORDED = {
     "equality_deletes_partitioned": "data/persistent/equality_deletes/warehouse/mydb/mytable_partitioned",
     "migrated_alter_orc": "/test-warehouse/iceberg_migrated_alter_test_orc",
     "complex_default": "hdfs://localhost:20500/test-warehouse/test_complex_default",
+    "flink_upsert": "/test-warehouse/iceberg_test/hadoop_catalog/ice/iceberg_v2_delete_equality",
+    "flink_upsert_partitioned": "/test-warehouse/iceberg_test/hadoop_catalog/ice/iceberg_v2_delete_equality_partitioned",
+    "flink_upsert_twice": "file:/tmp/junit6640909127060857423/default/db/test_upsert_query",
+    "flink_upsert_evolved": "s3a://warehouse/wh/multi_catalog/equality_delete_par_3",
     "legacy_bare_deletion_vector": "data/persistent/legacy_bare_deletion_vector/warehouse/default/legacy_bare_deletion_vector",
 }
 """Where each table's metadata say that it lies."""

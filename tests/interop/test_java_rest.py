@@ -73,6 +73,8 @@ def test_the_java_runtime_creates_writes_evolves_branches_deletes_and_travels(
     mine.delete(where="id = 1")
     (found,) = runtime.run(f"SELECT id FROM {lake}.db.t ORDER BY id")
     assert [row["id"] for row in found] == [3, 4, 5]
+    (travelled,) = runtime.run(f"SELECT id FROM {lake}.db.t VERSION AS OF 'first' ORDER BY id")
+    assert [row["id"] for row in travelled] == [1, 2, 3]
     (through_view,) = runtime.run(f"SELECT id FROM {lake}.db.v ORDER BY id")
     assert [row["id"] for row in through_view] == [3, 4, 5]
     runtime.run(
@@ -89,6 +91,29 @@ def test_the_java_runtime_creates_writes_evolves_branches_deletes_and_travels(
         f"DROP NAMESPACE {lake}.db",
     )
     assert ours.list_namespaces() == []
+
+
+def test_the_java_runtime_replaces_registers_and_lists_by_pages(
+    runtime: JavaRuntime, served: tuple[fb.Catalog, str, str]
+) -> None:
+    ours, url, _ = served
+    lake = f"paged{next(NUMBERS)}"
+    runtime.open_rest(lake, url, TOKEN, {"rest-page-size": "2"})
+    runtime.run(f"CREATE NAMESPACE {lake}.db", f"CREATE TABLE {lake}.db.t USING iceberg AS SELECT 1L AS id, 'a' AS s")
+    first = ours.load_table("db.t")
+    runtime.run(f"CREATE OR REPLACE TABLE {lake}.db.t USING iceberg AS SELECT 2L AS id, 3 AS x")
+    again = ours.load_table("db.t")
+    assert (again.metadata.table_uuid, len(again.snapshots), ids(again)) == (first.metadata.table_uuid, 2, [2])
+    assert ids(again, snapshot_id=first.snapshots[0].snapshot_id) == [1]
+    runtime.run(f"CALL {lake}.system.register_table('db.same', '{again.metadata_location}')")
+    assert ids(ours.load_table("db.same")) == [2]
+    for number in range(4):
+        ours.create_table(f"db.t{number}", "id int")
+    (shown,) = runtime.run(f"SHOW TABLES IN {lake}.db")
+    assert sorted(row["tableName"] for row in shown) == ["same", "t", "t0", "t1", "t2", "t3"]
+    files = Path(again.location)
+    runtime.run(f"DROP TABLE {lake}.db.same", f"DROP TABLE {lake}.db.t PURGE")
+    assert not list(files.rglob("*.parquet"))
 
 
 def test_the_java_runtime_shows_our_reasons(

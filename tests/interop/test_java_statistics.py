@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -92,3 +94,25 @@ def test_java_goes_on_from_our_partition_statistics(runtime: JavaRuntime, lake: 
         return [{name: value or 0 for name, value in row.items() if name != "total_record_count"} for row in rows]
 
     assert shown(by_java) == shown(ours)
+
+
+def test_java_s_planner_estimates_rows_by_our_numbers_of_distinct_values(
+    runtime: JavaRuntime, lake: fb.Catalog
+) -> None:
+    table = lake.create_table("db.planned", "id bigint, s string")
+    table.append(pa.table({"id": range(3000), "s": [f"text {number % 700}" for number in range(3000)]}))
+
+    def estimated() -> int | None:
+        """The rows that Spark expects of a condition, where it can tell."""
+        ask = ["EXPLAIN COST SELECT * FROM stats.db.planned WHERE s = 'text 5'"]
+        (answer,) = runtime.ask(ask, {"spark.sql.cbo.enabled": "true"})
+        found = re.search(r"Filter .*Statistics\(sizeInBytes=[^,)]*, rowCount=([\d.E+]+)\)", answer.rows[0]["plan"])
+        return None if found is None else round(float(found[1]))
+
+    try:
+        assert estimated() in (None, 3000)
+        done = table.maintenance.compute_table_stats()
+        assert set(done.distinct_values.values()) == {3000, 700}
+        assert estimated() == 5  # 3000 / 700, rounded up
+    finally:
+        runtime.ask([], {"spark.sql.cbo.enabled": "false"})

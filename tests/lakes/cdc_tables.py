@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import floeberg as fb
@@ -20,12 +21,12 @@ _MOVES = (
 )
 _MOVES_ROWS = {(3, "a"), (4, "b")}
 EVENTS = "op string, ord bigint, id bigint, name string"
-LAYOUTS = {"plain": "", "by_name": "PARTITIONED BY (name)", "by_key": "PARTITIONED BY (bucket(3, id))"}
+LAYOUTS = {"plain": "", "lookup": "", "by_name": "PARTITIONED BY (name)", "by_key": "PARTITIONED BY (bucket(3, id))"}
 
 
-def make_cdc_tables(spark: Any, catalog: str, **options: Any) -> dict[str, set[tuple[Any, ...]]]:
-    """The tables `<catalog>.db.<name>` of both versions: the example, and rows that move between partitions while the spec
-    changes. Gives their rows."""
+def make_cdc_tables(spark: Any, catalog: str) -> dict[str, set[tuple[Any, ...]]]:
+    """The tables `<catalog>.db.<name>` of both versions: the example, also with its last batch looked up by position, and rows
+    that move between partitions while the spec changes. Gives their rows."""
     made: dict[str, set[tuple[Any, ...]]] = {}
     for version in (2, 3):
         for layout, partitioned in LAYOUTS.items():
@@ -35,11 +36,43 @@ def make_cdc_tables(spark: Any, catalog: str, **options: Any) -> dict[str, set[t
                 f"CREATE TABLE {table} (id bigint, name string) USING iceberg {partitioned} "
                 f"TBLPROPERTIES ('format-version' = '{version}')"
             )
-            batches = EXAMPLE if layout == "plain" else _MOVES
+            is_example = layout in ("plain", "lookup")
+            batches = EXAMPLE if is_example else _MOVES
             for number, rows in enumerate(batches):
                 frame = spark.createDataFrame(rows, EVENTS)
-                fb.cdc(frame, table, keys="id", op="op", order_by="ord", **options)
+                lookup = "position" if layout == "lookup" and number == 2 else None
+                fb.cdc(frame, table, keys="id", op="op", order_by="ord", lookup=lookup)
                 if number == 1 and layout == "by_key":
                     spark.sql(f"ALTER TABLE {table} ADD PARTITION FIELD truncate(2, id)")
-            made[name] = EXAMPLE_ROWS if layout == "plain" else _MOVES_ROWS
+            made[name] = EXAMPLE_ROWS if is_example else _MOVES_ROWS
     return made
+
+
+REWRITES: dict[str, Callable[[fb.Table, Any], object]] = {
+    "convert": lambda table, spark: table.maintenance.rewrite_deletes(equality="convert", spark=spark),
+    "minor": lambda table, spark: table.maintenance.rewrite_deletes(options={"rewrite-all": "true"}),
+    "major": lambda table, spark: table.maintenance.compact(options={"rewrite-all": "true"}, spark=spark),
+}
+"""Equality deletes become deletes of positions; delete files are merged; data files are written without their deleted rows."""
+
+
+def rewrite_in_steps(table: fb.Table, spark: Any) -> Iterator[str]:
+    """Makes each rewrite of a table; the name of each when it is done and the delete files are those that it should leave."""
+    for name, rewrite in REWRITES.items():
+        by_position, by_key = _delete_files(table.refresh())
+        rewrite(table, spark)
+        left = _delete_files(table.refresh())
+        if name == "convert":
+            assert by_key > 0, "the events left no equality deletes"
+            assert left[1] == 0
+        elif name == "minor":
+            assert left[0] <= by_position
+        else:
+            assert left == (0, 0)
+        yield name
+
+
+def _delete_files(table: fb.Table) -> tuple[int, int]:
+    """How many delete files there are, of positions and of keys."""
+    contents = table.inspect.delete_files()["content"].to_pylist()
+    return contents.count(1), contents.count(2)

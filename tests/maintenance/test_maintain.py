@@ -109,6 +109,62 @@ def test_an_action_that_finds_nothing_to_do_is_not_said():
     assert names(builder.table.maintenance.maintain()) == []
 
 
+@pytest.fixture
+def read(monkeypatch) -> list[str]:
+    """What is read from stores in memory."""
+    found: list[str] = []
+    real = MemoryStore.read
+    monkeypatch.setattr(MemoryStore, "read", lambda self, at, **more: (found.append(at), real(self, at, **more))[1])
+    return found
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_what_was_planned_in_vain_is_planned_again_only_after_enough_was_added(read, version):
+    builder = small_files(TableBuilder(partition_by=["id"], format_version=version))
+    assert names(builder.table.maintenance.maintain()) == []
+    read.clear()
+    assert names(builder.table.maintenance.maintain()) == []
+    assert len([one for one in read if one.endswith(".avro")]) == 1  # the manifest list
+    assert names(builder.table.maintenance.maintain(dry_run=True)) == []
+    for number in range(4):
+        builder.append((3, number))
+    read.clear()
+    assert names(builder.table.maintenance.maintain()) == []  # five files in a partition, and fewer than ten are new
+    assert len([one for one in read if one.endswith(".avro")]) == 1
+    for number in range(6):
+        builder.append((3, number))
+    assert names(builder.table.maintenance.maintain()) == ["compact"]
+    assert len(builder.data()) == 12
+
+
+def test_deletes_that_were_looked_at_in_vain_are_left_until_more_come(read):
+    builder = TableBuilder(
+        partition_by=["id"],
+        format_version=3,
+        properties={
+            "maintain.max-delete-files": "3",
+            "write.delete.mode": "merge-on-read",
+            "maintain.delete-ratio": "1",
+        },
+    )
+    builder.append(*[(number, part) for number in range(5) for part in (0, 1)]).delete("p = 0")
+    assert names(builder.table.maintenance.maintain(dry_run=True)) == ["rewrite_deletes"]
+    assert names(builder.table.maintenance.maintain()) == []
+    read.clear()
+    assert names(builder.table.maintenance.maintain()) == []
+    assert len([one for one in read if one.endswith(".avro")]) == 1
+
+
+def test_many_manifests_that_are_as_large_as_they_should_be_are_left_alone():
+    sized = {"maintain.max-manifests": "2", "commit.manifest.target-size-bytes": "1"}
+    builder = small_files(TableBuilder(properties={**sized, "commit.manifest-merge.enabled": "false"}), 5)
+    assert names(builder.table.maintenance.maintain()) == []
+    with builder.table.update_properties() as update:
+        update.remove("commit.manifest.target-size-bytes")
+    assert names(builder.table.maintenance.maintain()) == ["rewrite_manifests"]
+    assert names(builder.table.maintenance.maintain()) == []
+
+
 def test_files_of_a_writer_without_totals_are_counted_from_the_manifest_list():
     builder = small_files(TableBuilder(), 3)
     metadata = builder.table.metadata
@@ -126,6 +182,8 @@ class _With:
     def __init__(self, metadata, snapshot):
         self.current_snapshot = snapshot
         self.snapshots = metadata.snapshots
+        self.properties = metadata.properties
+        self.default_spec_id = metadata.default_spec_id
 
 
 def test_all_tables_of_a_catalog_are_maintained_and_one_that_fails_stops_nobody(tmp_path):

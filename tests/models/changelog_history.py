@@ -27,13 +27,15 @@ FIRST_COLUMNS = ("id", "p", "v", "x", "s")
 class History:
     """A table and, by snapshot, the rows that a scan found then, each by field id. `id` is unique."""
 
-    def __init__(self, rng: random.Random, *, versions: Iterable[int] = (1, 2, 2, 3, 3, 3)) -> None:
+    def __init__(self, rng: random.Random, *, versions: Iterable[int] = (1, 2, 2, 3, 3, 3), **where: Any) -> None:
+        """`where` are the catalog and the name of the table, in memory by default."""
         self.rng = rng
         self.builder = TableBuilder(
             "id bigint, p int, v string, x double, s struct<a: int, b: array<string>>",
             partition_by=rng.choice(SPECS),
             format_version=rng.choice(list(versions)),
             properties={"commit.manifest.min-count-to-merge": rng.choice(["2", "100"])},
+            **where,
         )
         self.states: dict[int, list[dict[int, Any]]] = {}
         self.done: list[str] = []

@@ -1,6 +1,7 @@
 """The page in a real browser: every view opened and clicked through, without an error in its console.
 
-Needs playwright and a Chromium (FLOEBERG_CHROMIUM names it where it is not on the path); skips where they are missing.
+Needs playwright and a Chromium, as `make test-browser` brings them (FLOEBERG_CHROMIUM names the program); skips where they are
+missing.
 FLOEBERG_SCREENSHOTS names a folder for pictures of every view.
 """
 
@@ -49,6 +50,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             update.rename_column("customer", "name")
             update.add_column("note", "string", doc=EVIL)
         table.update({"note": EVIL}, where="id = 3")
+        broken = catalog.create_table("db.broken", "id bigint")
+        broken.append(pa.table({"id": [1]}))
+        Path(broken.inspect.files()["file_path"][0].as_py()).unlink()
         with server_in_thread([ServedCatalog.of(catalog, warehouse=warehouse)]) as address:
             yield f"{address}/ui/lake/t/db/orders"
 
@@ -116,3 +120,104 @@ def test_a_query_is_typed_and_sent_by_keyboard_alone(tab: Any, url: str) -> None
     assert "where=id+%3D+3" in tab.url
     assert EVIL in tab.locator("main table").inner_text()
     assert tab.locator("main img").count() == 0
+
+
+def test_the_address_holds_all_that_is_shown(tab: Any, url: str, browser: Any) -> None:
+    """What was clicked and typed can be sent to others, and the way back is the browser's."""
+    tab.goto(f"{url}/snapshots")
+    tab.get_by_role("link", name="files", exact=True).first.click()
+    first = tab.url
+    assert "/files?at=" in first
+    tab.get_by_role("link", name="Plan", exact=True).click()
+    tab.get_by_label("Condition").fill("country = 'NO' AND id > 25")
+    tab.get_by_role("button", name="Plan").click()
+    tab.wait_for_url("**where=**")
+    other = browser.new_page()
+    other.goto(tab.url)
+    assert other.locator("main").inner_html() == tab.locator("main").inner_html()
+    assert "files that go" in other.locator("main").inner_text()
+    other.close()
+    tab.go_back()
+    tab.go_back()
+    assert tab.url == first
+
+
+def test_the_catalog_leads_to_every_table_by_clicks(tab: Any, url: str) -> None:
+    tab.goto(url.partition("/ui/")[0])
+    for name in ("lake", "db", "orders"):
+        tab.get_by_role("link", name=name, exact=True).click()
+    assert tab.url == f"{url}/overview"
+    tab.get_by_role("link", name="audit", exact=True).click()
+    assert tab.url == f"{url}/files?at=audit"
+
+
+def test_every_link_and_field_is_reached_by_the_tab_key_and_shows_that_it_is(tab: Any, url: str) -> None:
+    tab.goto(f"{url}/plan?where=id+%3C+3")
+    wanted = tab.evaluate(
+        "document.querySelectorAll('a[href], input:not([type=hidden]), button, [tabindex=\"0\"]').length"
+    )
+    outlines = []
+    for _ in range(wanted):
+        tab.keyboard.press("Tab")
+        outlines.append(tab.evaluate("getComputedStyle(document.activeElement).outlineStyle"))
+    assert tab.evaluate("document.activeElement !== document.body")
+    assert "none" not in outlines
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement === document.body")
+
+
+CONTRAST = """() => {
+  const rgb = text => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const light = text => rgb(text).map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, at) => sum + c * [0.2126, 0.7152, 0.0722][at], 0);
+  const behind = node => { for (; node; node = node.parentElement) {
+    const colour = getComputedStyle(node).backgroundColor; if (!colour.endsWith(", 0)")) return colour; } return "rgb(255, 255, 255)"; };
+  const found = [];
+  for (const node of document.body.querySelectorAll("*")) {
+    if (![...node.childNodes].some(one => one.nodeType === 3 && one.textContent.trim())) continue;
+    const [a, b] = [light(getComputedStyle(node).color), light(behind(node))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) found.push(node.tagName + " " + node.textContent.slice(0, 30) + " " + ratio.toFixed(2));
+  }
+  return found;
+}"""
+
+
+def test_all_text_stands_out_from_what_is_behind_it(tab: Any, url: str) -> None:
+    """The ratio that WCAG 2 asks of text at level AA."""
+    for key, _ in TABS:
+        tab.goto(f"{url}/{key}{QUERIES.get(key, '')}")
+        assert tab.evaluate(CONTRAST) == [], key
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        ("/ui/none", 404, "has no catalog"),
+        ("/ui/lake/ns/none", 404, "does not exist"),
+        ("/ui/lake/t/db/none/files", 404, "does not exist"),
+        ("/ui/lake/t/db/orders/files?at=5", 404, "may have expired"),
+        ("/ui/lake/t/db/orders/query?run=1&where=nope+%3D+1", 400, "no column"),
+        ("/ui/lake/t/db/broken/query?run=1", 404, "is not there"),
+        ("/ui/lake/anything/else/at/all", 404, "there is no page"),
+    ],
+)
+def test_what_cannot_be_shown_is_a_page_with_the_reason_and_the_way_back(
+    browser: Any, url: str, path: str, status: int, says: str
+) -> None:
+    opened = browser.new_page()
+    answer = opened.goto(url.partition("/ui/")[0] + path)
+    assert answer.status == status
+    text = opened.locator("main").inner_text()
+    assert says in text
+    assert "Traceback" not in text
+    assert 'File "' not in text
+    opened.get_by_role("link", name="All catalogs").click()
+    assert opened.url.endswith("/ui/")
+    opened.close()
+
+
+def test_the_health_of_a_table_with_a_missing_file_names_it(tab: Any, url: str) -> None:
+    tab.goto(url.replace("/orders", "/broken") + "/health")
+    tab.get_by_role("button", name="Check that every file").click()
+    assert "missing-file" in tab.locator("main").inner_text()

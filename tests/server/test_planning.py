@@ -124,3 +124,30 @@ def test_pyiceberg_reads_the_same_rows_by_our_plan_as_by_its_own(sql_lake: RestL
             ]
             assert rows[0] == rows[1]
             assert rows[0] == sorted(table.scan(where=condition).to_arrow()["id"].to_pylist())
+
+
+def test_our_client_reads_by_the_servers_plan_and_in_parts(
+    sql_lake: RestLake, table: fb.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    real = planning.ScanRequest.plan
+
+    def plan_and_note(self: planning.ScanRequest, loaded: fb.Table) -> object:
+        asked.append(self.filter)
+        return real(self, loaded)
+
+    monkeypatch.setattr(planning.ScanRequest, "plan", plan_and_note)
+    monkeypatch.setattr(planning, "TASKS_A_PART", 3)
+    options = {"rest-scan-planning-enabled": "true"}
+    with (
+        server_in_thread([ServedCatalog.of(sql_lake.catalog, warehouse=sql_lake.warehouse)]) as url,
+        fb.catalog("lake", type="rest", uri=url, properties=options) as client,
+    ):
+        planned = client.load_table("db.t")
+        for condition in CONDITIONS:
+            expected = sorted(table.scan(where=condition).to_arrow().to_pylist(), key=str)
+            before = len(asked)
+            assert sorted(planned.scan(where=condition).to_arrow().to_pylist(), key=str) == expected
+            assert len(asked) > before
+        old = table.snapshots[1].snapshot_id
+        assert planned.scan(snapshot_id=old).count() == table.scan(snapshot_id=old).count()

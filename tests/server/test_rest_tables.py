@@ -63,7 +63,9 @@ def test_a_staged_table_is_not_there_until_it_is_committed(lake: RestLake, schem
     committed = lake.client.post(T, json=create)
     assert committed.status_code == 200, committed.text
     assert lake.catalog.load_table("db.t").metadata.table_uuid == metadata["table-uuid"]
-    assert error_of(lake.client.post(T, json=create)) == (409, "CommitFailedException")
+    other = {"action": "assign-uuid", "uuid": "00000000-0000-4000-8000-000000000000"}
+    late = lake.client.post(T, json={**create, "updates": [other, *updates[1:]]})
+    assert error_of(late) == (409, "CommitFailedException")
 
 
 def test_a_tag_says_whether_a_table_changed_and_which_snapshots_are_shown(lake: RestLake) -> None:
@@ -128,11 +130,13 @@ def test_a_table_is_registered_and_renamed_where_the_catalog_can(lake: RestLake)
     assert error_of(lake.client.post("/v1/lake/tables/rename", json=rename)) == (404, "NoSuchTableException")
 
 
-def test_metrics_are_taken_for_tables_that_are_there(lake: RestLake) -> None:
+def test_metrics_are_taken_for_tables_that_are_there_or_being_created(lake: RestLake) -> None:
     lake.create()
     report = {"report-type": "scan-report", "table-name": "db.t", "metrics": {}}
     assert lake.client.post(f"{T}/metrics", json=report).status_code == 204
-    assert error_of(lake.client.post(f"{TABLES}/x/metrics", json=report)) == (404, "NoSuchTableException")
+    assert lake.client.post(f"{TABLES}/staged/metrics", json=report).status_code == 204
+    elsewhere = TABLES.replace("/db/", "/none/")
+    assert error_of(lake.client.post(f"{elsewhere}/t/metrics", json=report)) == (404, "NoSuchTableException")
 
 
 def test_a_table_whose_metadata_file_is_gone_says_so(sql_lake: RestLake) -> None:

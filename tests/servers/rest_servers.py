@@ -107,11 +107,11 @@ def running_java_server(folder: Path) -> Iterator[RestServer]:
         )
 
 
-def _newer_java() -> str | None:
-    """A Java of 21 or newer, where one is installed beside the default."""
+def newer_java(version: int) -> str | None:
+    """A Java of a version or newer, where one is installed beside the default."""
     for release in sorted(Path("/usr/lib/jvm").glob("*/release"), reverse=True):
         stated = re.search(r'JAVA_VERSION="(\d+)', release.read_text(errors="replace"))
-        if stated and int(stated[1]) >= 21:
+        if stated and int(stated[1]) >= version:
             return str(release.parent / "bin" / "java")
     return None
 
@@ -119,7 +119,7 @@ def _newer_java() -> str | None:
 @contextmanager
 def running_nessie(folder: Path, s3: S3Server) -> Iterator[RestServer]:
     """Project Nessie, in memory, over an S3 server of this process."""
-    java = _newer_java()
+    java = newer_java(21)
     if not NESSIE_JAR.is_file() or java is None:
         pytest.skip(f"SKIPPED: Nessie is not here; {HOW_TO}, and it needs Java 21 or newer")
     port, management = free_port(), free_port()

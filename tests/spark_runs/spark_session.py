@@ -29,6 +29,11 @@ SETTINGS = {
     # A session of some minutes spends more on compiling for speed than it gains by it.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
+TOO_SLOW = "connect back"
+"""In the error of a stream whose source runs in Python: Spark waits 10 seconds for that process, which a busy machine may not
+keep."""
+STARTS = 5
+"""How often a query that failed so is started."""
 CLUSTER_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.executor.memory": "768m",

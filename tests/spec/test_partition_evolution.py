@@ -225,6 +225,13 @@ def test_a_refused_field_takes_no_id() -> None:
     assert [field.field_id for field in changed.add_field("id").apply().fields] == [1000, 1001]
 
 
+def test_hours_come_beside_the_days_that_a_table_has() -> None:
+    days = build_partition_spec(SCHEMA, ["day(event_ts)"])
+    both = update(days).add_field("hour(event_ts)").apply()
+    both.validate(SCHEMA)
+    assert [str(field.transform) for field in both.fields] == ["day", "hour"]
+
+
 def test_a_spec_with_an_unknown_transform_cannot_evolve() -> None:
     spec = PartitionSpec(0, (PartitionField((1,), 1000, "z", UnknownTransform("zorder")),))
     with pytest.raises(InvalidInput, match="unknown transform"):

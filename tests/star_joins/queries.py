@@ -23,12 +23,17 @@ SHAPES: Final = {
         "(SELECT s AS dk, x, dk AS s FROM {t})", "(SELECT coalesce(dk, {one}) AS dk, x, s FROM {t})",
         "(SELECT dk, row_number() OVER (ORDER BY dk, x, s) AS x, s FROM {t})",
         "(SELECT * FROM {t} WHERE {c} UNION ALL SELECT {one}, 1, {two})",
+        "(SELECT max(dk) AS dk, x, s FROM {t} GROUP BY x, s)", "(SELECT dk, x, s FROM {t} GROUP BY ROLLUP (dk, x, s))",
+        "(SELECT dk, x, s FROM {t} WHERE {c} UNION SELECT s, x, dk FROM {t})",
     ],
     "f": [
         "{t}", "(SELECT * FROM {t})", "(SELECT k, g, v FROM {t} WHERE {c})", "(SELECT DISTINCT k, g, v FROM {t})",
         "(SELECT * FROM {t} ORDER BY ALL LIMIT 9)", "(SELECT k, max(v) AS v, g FROM {t} GROUP BY k, g)",
         "(SELECT g AS k, v, k AS g FROM {t})", "(SELECT k, g, count(*) OVER (PARTITION BY g) AS v FROM {t})",
         "(SELECT * FROM {t} WHERE {c} UNION ALL SELECT {one}, {two}, 2)",
+        "(SELECT max(k) AS k, g, v FROM {t} GROUP BY g, v HAVING count(*) < 3)",
+        "(SELECT k, g, v FROM {t} WHERE {c} UNION ALL SELECT g, k, v FROM {t})",
+        "(SELECT k, g, v FROM {t} UNION ALL (SELECT g AS x, k, v FROM {t} WHERE {c}) UNION ALL SELECT k, g, v FROM {t})",
     ],
 }  # fmt: skip
 KINDS: Final = ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"]
@@ -81,7 +86,9 @@ def random_query(chance: random.Random, literal: Literal) -> tuple[str, str]:
     where = joined(conditions(seen, 2))
     body = f"FROM {{f}} f {kind} {relation('d')} d ON {on} WHERE {where}"
     if form == "cte":
-        again = chance.choice(["", " UNION ALL SELECT k FROM c"])
+        again = chance.choice(
+            ["", " UNION ALL SELECT k FROM c", f" UNION ALL SELECT k FROM c WHERE {joined(conditions(['f'], 1))}"]
+        )
         return f"WITH c AS (SELECT * FROM {relation('f')} q) SELECT f.k {body.format(f='c')}{again}", f"cte {kind}"
     if form == "union":
         query = f"SELECT f.k {body.format(f='lake.db.f')} UNION ALL SELECT f.k {body.format(f=relation('f'))}"

@@ -66,13 +66,17 @@ class TpcDs:
             spark_text = re.sub(r'"([^"]+)"', r"`\1`", text.strip().rstrip(";"))
             yield number, re.sub(r"\bLIMIT\s+\d+\s*$", "", spark_text, flags=re.IGNORECASE)
 
-    def build(self, spark: Any) -> None:
-        """Makes the tables in `tpcds.ds`, and plain Parquet tables of the same names in `spark_catalog.plain`."""
+    def build_tables(self) -> None:
+        """Makes the tables in `tpcds.ds`."""
         self.lake.create_namespace("ds")
+        for name in self.names:
+            self._write_table(name)
+
+    def build_plain(self, spark: Any) -> None:
+        """Makes plain Parquet tables of the same names in `spark_catalog.plain`."""
         spark.sql("CREATE DATABASE IF NOT EXISTS spark_catalog.plain")
         for name in self.names:
             self._write_plain(name)
-            self._write_table(name)
             spark.sql(f"CREATE TABLE spark_catalog.plain.{name} USING parquet LOCATION '{self._plain(name)}'")
 
     def drop_plain(self, spark: Any) -> None:

@@ -104,6 +104,12 @@ def spark_work(spark: SparkSession, table: LoadedTable) -> FileWork:
     return work
 
 
+def large_work(spark: SparkSession, table: LoadedTable) -> FileWork:
+    """Work on files of a table, by Spark's workers where they are many."""
+    work: FileWork = spark_module("floeberg.spark.procedures.file_work").large_work(spark, table)
+    return work
+
+
 def import_on_spark(
     spark: SparkSession, table: LoadedTable, files: Sequence[SourceFile], threads: int | None
 ) -> FileWork:

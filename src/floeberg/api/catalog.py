@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
+from floeberg.api.attach import import_on_spark
 from floeberg.api.caches import Caches
 from floeberg.api.catalog_maintenance import TableMaintenance, maintain_tables
 from floeberg.api.catalog_namespaces import Name
@@ -23,7 +24,18 @@ from floeberg.catalogs.static import open_static
 from floeberg.effects.protocols import Effects
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound, ViewAlreadyExists
+from floeberg.maintenance.file_work import FileWork, ThreadedWork
+from floeberg.maintenance.imports.add_files import ImportRequest, columns_of, file_format_of
+from floeberg.maintenance.imports.folders import list_folder
+from floeberg.maintenance.imports.new_table import (
+    SNAPSHOT_PROPERTIES,
+    folder_schema,
+    publish_with_files,
+    refuse_overlap,
+)
 from floeberg.spec.json.limits import DEFAULT_LIMITS, LENIENT_LIMITS
+from floeberg.spec.partitions.terms import PartitionTerm
+from floeberg.spec.partitions.transforms import IdentityTransform
 from floeberg.storage.location import parse_from_user
 from floeberg.storage.registry import StoreRegistry
 from floeberg.storage.secret import Secret, found_secret
@@ -223,6 +235,47 @@ class Catalog(CatalogViews):
         identifier = self.identifier(name)
         where = parse_from_user(metadata_location).text
         return self._table(self._backend.register_table(identifier, where), identifier)
+
+    def snapshot_folder(
+        self,
+        name: Name,
+        source: str,
+        *,
+        format: str = "parquet",
+        schema: AnySchema | None = None,
+        properties: Mapping[str, str] | None = None,
+        format_version: int | None = None,
+        location: str | None = None,
+        spark: SparkSession | None = None,
+    ) -> Table:
+        """Makes a table over the data files of a folder, where they lie; no row is copied, and the folder stays as it is.
+
+        The columns are those of the first file and of folders such as `day=2026-05-01`, by which the table is partitioned, or
+        those of `schema`. The table has `gc.enabled` false: no maintenance deletes the files. With `spark` many files are
+        looked at by a Spark job. Raises InvalidInput, TableAlreadyExists, DataFileCorrupt for a file that does not fit.
+        """
+        file_format, store_for = file_format_of(format), self._backend.stores.for_location
+        files = list_folder(store_for, source)
+        request = ImportRequest(
+            files=files, columns=columns_of(files), file_format=file_format, check_duplicate_files=False
+        )
+        staged = self.stage_table(
+            name,
+            folder_schema(store_for, files, file_format) if schema is None else schema,
+            partition_by=[PartitionTerm(IdentityTransform(), column) for column in request.columns],  # type: ignore[misc]
+            properties={**(properties or {}), **SNAPSHOT_PROPERTIES},
+            format_version=format_version,
+            location=location,
+        )
+        loaded = LoadedTable(staged._pointer, staged._base)
+        refuse_overlap(
+            shown_name(self.name, staged.identifier), loaded.state.metadata.location, parse_from_user(source)
+        )
+        work: FileWork = ThreadedWork(store_for)
+        if spark is not None:
+            work = import_on_spark(spark, loaded, files, None)
+        publish_with_files(loaded, work, request)
+        return self.load_table(staged.identifier)
 
     def rename_table(self, name: Name, to: Name) -> None:
         """Raises TableNotFound, TableAlreadyExists, NamespaceNotFound, UnsupportedFeature."""

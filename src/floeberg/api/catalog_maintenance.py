@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from floeberg.api.table import Table
 from floeberg.catalogs.identifiers import Identifier, Namespace
-from floeberg.errors import FloebergError, TableNotFound
+from floeberg.errors import TableNotFound
 from floeberg.maintenance.check import Progress
 from floeberg.maintenance.maintain import Maintained
 
@@ -32,7 +32,7 @@ class TableMaintenance:
 
     table: str
     done: Maintained | None = None
-    error: FloebergError | None = None
+    error: Exception | None = None
 
 
 def maintain_tables(
@@ -52,7 +52,9 @@ def maintain_tables(
             done = maintenance._maintained(dry_run=dry_run, measure_reads=measure_reads, spark=spark, progress=progress)
         except TableNotFound:
             continue
-        except FloebergError as error:
+        except (
+            Exception
+        ) as error:  # of Spark or of the store's library too: it is told with the table, and the others follow
             yield TableMaintenance(table=str(identifier), error=error)
         else:
             yield TableMaintenance(table=str(identifier), done=done)

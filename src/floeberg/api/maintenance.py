@@ -7,7 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from floeberg.api.attach import convert_on_spark, import_on_spark, rewrite_on_spark, spark_engine, spark_work
+from floeberg.api.attach import (
+    convert_on_spark,
+    import_on_spark,
+    large_work,
+    rewrite_on_spark,
+    spark_engine,
+    spark_work,
+)
 from floeberg.api.moments import to_milliseconds
 from floeberg.api.scan import Where, to_expression
 from floeberg.catalogs.base import LoadedTable
@@ -100,8 +107,9 @@ class Maintenance:
         `drop-data` and `drop-deletes` drop the entries of files that are missing or cannot be read, and deletes that delete
         nothing; without a delete file the rows that it deleted come back. `drop-duplicates` keeps one entry of each file,
         `recompute-metrics` measures sizes, counts and bounds anew, `renumber-rows` gives new row ids where they clash,
-        `drop-statistics` forgets statistics that are missing or of no snapshot. `restore` goes back to the newest older
-        snapshot that is whole, or to `snapshot_id`. Raises InvalidInput when nothing is chosen, or nothing can be restored.
+        `drop-statistics` forgets statistics that are missing or of no snapshot. `restore` moves the branch back
+        to the newest older snapshot that is whole, or to `snapshot_id`. Raises InvalidInput when nothing is chosen, or nothing
+        can be restored.
         """
         request = RepairRequest(
             actions=repair_actions(actions),
@@ -299,12 +307,14 @@ class Maintenance:
         end_version: str | None = None,
         staging_location: str | None = None,
         create_file_list: bool = True,
+        spark: SparkSession | None = None,
     ) -> RewrittenPaths:
         """Prepares a copy of the table under another path. What names the old path is written anew into a staging folder, and
         a file of pairs says what is to be copied where; the table stays as it is.
 
         Versions are names of metadata files: with `start_version`, only what is newer is staged, for a copy that has that
-        version. Raises InvalidInput when a file of the table is not below the source prefix.
+        version. With `spark` Spark's workers change and stage the files where they are many. Raises InvalidInput when a file of
+        the table is not below the source prefix.
         """
         self._table.refresh()
         request = PathRequest(
@@ -315,7 +325,11 @@ class Maintenance:
             staging_location=staging_location,
             create_file_list=create_file_list,
         )
-        return rewrite_table_path(self._table._pointer, self._table._state, request)
+        pointer, state = self._table._pointer, self._table._state
+        work: FileWork = ThreadedWork(pointer.store_for)
+        if spark is not None:
+            work = large_work(spark, LoadedTable(pointer, state))
+        return rewrite_table_path(pointer, state, work, request)
 
     def compute_table_stats(
         self,

@@ -219,11 +219,12 @@ class Scan(RowStream):
             ignore_scheme=self._options.ignore_scheme,
         )
 
-    def aggregate(self, *aggregates: str, by: Sequence[str] = ()) -> pa.Table:
+    def aggregate(self, *aggregates: str, by: Sequence[str] = (), from_metadata: bool = True) -> pa.Table:
         """`count(*)`, `count(x)`, `min(x)` and `max(x)` of the rows, for each distinct value of `by`: from metadata where they
-        prove all of them, else by reading the columns. NaN is the greatest value. Raises InvalidInput."""
+        prove all of them, unless `from_metadata` is false, else by reading the columns. NaN is the greatest value. Raises
+        InvalidInput."""
         wanted = ScanAggregates.of(aggregates, by, self._chosen.schema, case_sensitive=self._case_sensitive)
-        if self._limit is None and not self._server_plans:
+        if from_metadata and self._limit is None and not self._server_plans:
             found = wanted.from_metadata(self._planned(keep_metrics_of=wanted.asked.field_ids))
             if found is not None:
                 return found

@@ -97,8 +97,13 @@ def metadata_folder(metadata: TableMetadata) -> str:
 
 def table_roots(metadata: TableMetadata) -> Roots:
     """The folders that are a table's own: only in them may its files be deleted."""
+    return Roots(table_folders(metadata))
+
+
+def table_folders(metadata: TableMetadata) -> list[str]:
+    """A table's own folders: its location, and where its properties put data and metadata."""
     own = [metadata.properties[key] for key in (DATA_PATH, METADATA_PATH) if metadata.properties.get(key)]
-    return Roots([metadata.location, *own])
+    return [metadata.location, *own]
 
 
 def delete_dropped_metadata(stores: Stores, base: TableMetadata | None, new: TableMetadata) -> None:

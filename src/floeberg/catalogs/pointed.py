@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 from urllib.parse import quote as percent_encode
 
@@ -107,7 +108,11 @@ class PointedCatalog:
     def create_namespace(self, namespace: Namespace, properties: Mapping[str, str]) -> None:
         self.rows.check_names(namespace)
         self._check_properties(namespace, properties)
-        if self.namespace_exists(namespace) or not self.rows.create_namespace(namespace, properties):
+        is_new = not self.namespace_exists(namespace)
+        if is_new:
+            with self._known_outcome(f"namespace {self._shown(namespace)}: whether it was created"):
+                is_new = self.rows.create_namespace(namespace, properties)
+        if not is_new:
             raise NamespaceAlreadyExists(f"namespace {self._shown(namespace)} is there already")
 
     def drop_namespace(self, namespace: Namespace) -> None:
@@ -118,7 +123,8 @@ class PointedCatalog:
             raise NamespaceNotEmpty(
                 f"namespace {self._shown(namespace)} is not empty: it holds {held}; drop them first"
             )
-        self.rows.drop_namespace(namespace)
+        with self._known_outcome(f"namespace {self._shown(namespace)}: whether it was dropped"):
+            self.rows.drop_namespace(namespace)
 
     def list_namespaces(self, parent: Namespace = ()) -> list[Namespace]:
         if parent:
@@ -141,7 +147,8 @@ class PointedCatalog:
         if both := sorted({*set} & {*remove}):
             raise InvalidInput(f"namespace {self._shown(namespace)}: set and removed at once: {', '.join(both)}")
         self._check_properties(namespace, {**set, **dict.fromkeys(remove, "")})
-        self.rows.update_namespace(namespace, set=set, remove=remove)
+        with self._known_outcome(f"namespace {self._shown(namespace)}: whether its properties changed"):
+            self.rows.update_namespace(namespace, set=set, remove=remove)
 
     def _check_properties(self, namespace: Namespace, properties: Mapping[str, object]) -> None:
         if RESERVED_NAMESPACE_PROPERTY in properties:
@@ -194,7 +201,9 @@ class PointedCatalog:
         self._check_new(identifier)
         metadata = read_metadata(self._stores.for_location(metadata_location), metadata_location)
         pointer = self._pointer(identifier)
-        if not self.rows.insert(identifier, TABLE, metadata_location):
+        with self._known_outcome(f"table {self._shown(identifier)}: whether it was registered"):
+            inserted = self.rows.insert(identifier, TABLE, metadata_location)
+        if not inserted:
             self._refuse_taken(identifier)
             raise TableAlreadyExists(f"{self._shown(identifier)} was created by someone else meanwhile")
         return LoadedTable(pointer, TableState(pointer.identifier, metadata, metadata_location))
@@ -215,14 +224,10 @@ class PointedCatalog:
 
     def drop_table(self, identifier: Identifier, *, only_if: TableState | None = None, purge: bool = False) -> None:
         expected = None if only_if is None else only_if.metadata_location
-        try:
+        with self._known_outcome(
+            f"table {self._shown(identifier)}, of which no file was deleted: whether it was dropped"
+        ):
             dropped = self.rows.delete(identifier, TABLE, expected=expected)
-        except Unavailable as failed:
-            raise CatalogError(
-                f"table {self._shown(identifier)}: it is not known whether it was dropped ({failed}); look before you try "
-                "again. No file was deleted",
-                table=self._shown(identifier),
-            ) from failed
         if dropped:
             return
         if expected is not None and self.table_exists(identifier):
@@ -237,7 +242,17 @@ class PointedCatalog:
         self._require(target.namespace)
         if source == target and self.rows.kind_of(source) == kind:
             return
-        self.rows.rename(source, target, kind)
+        with self._known_outcome(f"{self._shown(source)}: whether it was renamed"):
+            self.rows.rename(source, target, kind)
+
+    @contextmanager
+    def _known_outcome(self, what: str) -> Iterator[None]:
+        """Around a change that cannot be told from another's afterwards: a lost answer must not look as if the same call could
+        be made again."""
+        try:
+            yield
+        except Unavailable as failed:
+            raise CatalogError(f"{what} is not known ({failed}); look before you try again") from failed
 
     def _pointer(self, identifier: Identifier) -> RowPointer:
         return RowPointer(
@@ -278,7 +293,8 @@ class PointedCatalog:
         return self._views.swap(base, new)
 
     def drop_view(self, identifier: Identifier) -> None:
-        self._views.drop(identifier)
+        with self._known_outcome(f"view {self._shown(identifier)}: whether it was dropped"):
+            self._views.drop(identifier)
 
     def rename_view(self, source: Identifier, target: Identifier) -> None:
         self._require_views()

@@ -74,7 +74,7 @@ class _Envelope:
 def _envelope(text: str | bytes) -> _Envelope | None:
     try:
         document = json.loads(text, parse_float=Decimal)
-    except ValueError as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise Undecodable(f"the event is no JSON: {error}") from None
     schema = None
     if isinstance(document, dict) and document.keys() == {"schema", "payload"}:
@@ -142,9 +142,14 @@ def _order(payload: Mapping[str, Any], path: str) -> Any:
     if value is None or is_text_order(path):
         return None if value is None else _order_text(path, value)
     try:
-        return int(value)
-    except (TypeError, ValueError):
+        number = int(value)
+    except (TypeError, ValueError, ArithmeticError):
         raise Undecodable(f"the order {path!r} is no whole number: {value!r:.60}") from None
+    if number != value and not isinstance(value, str):
+        raise Undecodable(f"the order {path!r} is no whole number: {value!r:.60}")
+    if not -(1 << 63) <= number < 1 << 63:
+        raise Undecodable(f"the order {path!r} does not fit 64 bits: {value!r:.60}")
+    return number
 
 
 def _order_text(path: str, value: Any) -> str | None:

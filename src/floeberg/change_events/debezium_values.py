@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
+import re
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
@@ -53,6 +55,11 @@ _ISO: Final = (
     "io.debezium.time.ZonedTimestamp", "io.debezium.time.ZonedTime", "io.debezium.time.IsoDate",
     "io.debezium.time.IsoTime", "io.debezium.time.IsoTimestamp",
 )  # fmt: skip
+_MOST_SCALE: Final = 10_000
+"""No database has decimals with more digits after the point."""
+_LARGEST_FLOAT: Final = (2 - 2**-23) * 2.0**127
+_TOO_EXACT: Final = "it has nanoseconds, and the column keeps microseconds"
+_NANOSECONDS: Final = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]")
 _INT_RANGES: Final[dict[type[IcebergType], int]] = {IntegerType: 31, LongType: 63}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -90,7 +97,14 @@ def _whole(value: Any, target: IcebergType, schema: ConnectSchema | None) -> int
 def _floating(value: Any, target: IcebergType, schema: ConnectSchema | None) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise _misfit(value, target)
-    return float(value)
+    try:
+        found = float(value)
+    except OverflowError:
+        raise _misfit(value, target) from None
+    is_cut = math.isinf(found) and not isinstance(value, float)
+    if is_cut or (isinstance(target, FloatType) and math.isfinite(found) and abs(found) > _LARGEST_FLOAT):
+        raise _misfit(value, target)
+    return found
 
 
 def _boolean(value: Any, target: IcebergType, schema: ConnectSchema | None) -> bool:
@@ -102,6 +116,10 @@ def _boolean(value: Any, target: IcebergType, schema: ConnectSchema | None) -> b
 def _text(value: Any, target: IcebergType, schema: ConnectSchema | None) -> str:
     if not isinstance(value, str):
         raise _misfit(value, target)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _misfit(value, target, "it has half of a surrogate pair") from None
     return value
 
 
@@ -131,9 +149,10 @@ def _bytes(value: Any, target: IcebergType, schema: ConnectSchema | None) -> byt
 def _decimal(value: Any, target: IcebergType, schema: ConnectSchema | None) -> Decimal:
     assert isinstance(target, DecimalType)
     if isinstance(value, dict) and value.keys() >= {"scale", "value"}:  # VariableScaleDecimal
-        return _fitted(int.from_bytes(_base64(value["value"], target), "big", signed=True), int(value["scale"]), target)
+        scale = _scale(value["scale"], value, target)
+        return _fitted(int.from_bytes(_base64(value["value"], target), "big", signed=True), scale, target)
     if _name(schema) == _DECIMAL and schema is not None:
-        scale = int(schema.get("parameters", {}).get("scale", 0))
+        scale = _scale((schema.get("parameters") or {}).get("scale", 0), value, target)
         return _fitted(int.from_bytes(_base64(value, target), "big", signed=True), scale, target)
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
     if not is_number and not (isinstance(value, str) and schema is not None and schema.get("type") == "string"):
@@ -145,7 +164,17 @@ def _decimal(value: Any, target: IcebergType, schema: ConnectSchema | None) -> D
     if not isinstance(exponent, int):
         raise _misfit(value, target)
     unscaled = int("".join(map(str, digits))) * (-1 if sign else 1)
-    return _fitted(unscaled, -exponent, target)
+    return _fitted(unscaled, _scale(-exponent, value, target), target)
+
+
+def _scale(scale: Any, value: Any, target: IcebergType) -> int:
+    try:
+        found = int(scale)
+    except (TypeError, ValueError):
+        raise _misfit(value, target, f"its scale is {scale!r:.20}") from None
+    if abs(found) > _MOST_SCALE:
+        raise _misfit(value, target, f"its scale is {found}")
+    return found
 
 
 def _fitted(unscaled: int, scale: int, target: DecimalType) -> Decimal:
@@ -161,6 +190,8 @@ def _fitted(unscaled: int, scale: int, target: DecimalType) -> Decimal:
 def _date(value: Any, target: IcebergType, schema: ConnectSchema | None) -> int:
     name = _name(schema)
     if isinstance(value, int) and not isinstance(value, bool) and (schema is None or name in _DAYS):
+        if not -(1 << 31) <= value < 1 << 31:
+            raise _misfit(value, target)
         return value
     if isinstance(value, str) and (schema is None or name in _ISO):
         try:
@@ -177,7 +208,9 @@ def _micros(value: int, target: IcebergType, schema: ConnectSchema | None) -> in
     factor, divisor = _LOCAL_US[name]
     micros, rest = divmod(value * factor, divisor)
     if rest:
-        raise _misfit(value, target, "it has nanoseconds, and the column keeps microseconds")
+        raise _misfit(value, target, _TOO_EXACT)
+    if not -(1 << 63) <= micros < 1 << 63:
+        raise _misfit(value, target)
     return micros
 
 
@@ -186,9 +219,12 @@ def _time(value: Any, target: IcebergType, schema: ConnectSchema | None) -> int:
         micros = _micros(value, target, schema)
     elif isinstance(value, str) and (schema is None or _name(schema) in _ISO):
         try:
-            found = time.fromisoformat(value.removesuffix("Z"))
+            found = time.fromisoformat(value)
         except ValueError:
             raise _misfit(value, target) from None
+        if found.utcoffset():
+            raise _misfit(value, target, "it is of another zone than UTC, and the column keeps no zone")
+        _refuse_nanoseconds(value, target)
         micros = ((found.hour * 60 + found.minute) * 60 + found.second) * 1_000_000 + found.microsecond
     else:
         raise _misfit(value, target)
@@ -209,10 +245,17 @@ def _timestamp(value: Any, target: IcebergType, schema: ConnectSchema | None) ->
         found = datetime.fromisoformat(value)
     except ValueError:
         raise _misfit(value, target) from None
+    _refuse_nanoseconds(value, target)
     if (found.tzinfo is not None) is not zoned:
         raise _misfit(value, target, "instants and local times are not mixed")
     since = (found if zoned else found.replace(tzinfo=UTC)) - _EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _refuse_nanoseconds(value: str, target: IcebergType) -> None:
+    """Python cuts what it reads to microseconds."""
+    if _NANOSECONDS.search(value):
+        raise _misfit(value, target, _TOO_EXACT)
 
 
 def _list(value: Any, target: IcebergType, schema: ConnectSchema | None) -> list[Any]:
@@ -244,7 +287,10 @@ def _struct(value: Any, target: IcebergType, schema: ConnectSchema | None) -> di
 
 def field_schemas(schema: ConnectSchema | None) -> dict[str, ConnectSchema]:
     """The schemas of a struct's fields by name; none where there is no schema."""
-    return {} if schema is None else {field["field"]: field for field in schema.get("fields", ())}
+    found = None if schema is None else schema.get("fields")
+    if not isinstance(found, list):
+        return {}
+    return {field["field"]: field for field in found if isinstance(field, dict) and isinstance(field.get("field"), str)}
 
 
 _DECODERS: Final[dict[type[IcebergType], Decode]] = {

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from floeberg.arrow.columns.key_set import as_comparable
+from floeberg.arrow.columns.nested import counted, shown_rows
 from floeberg.change_events.events import EVENT, KIND, PREFIX, REASON, TEXT, EventKind, order_columns
 from floeberg.change_events.unavailable import fill_unavailable
 from floeberg.errors import InvalidInput
@@ -159,11 +160,11 @@ def key_changes(events: pa.RecordBatch, rules: EventRules) -> KeyChanges:
     bad += _described(events, reasons)
     events = _without(events, list(reasons))
     if rules.placeholder is not None:
-        events, left = fill_unavailable(events, ~_same_as_previous(events, rules.keys), rules.placeholder)
-        counts.unavailable = len(left)
-        if not rules.keeps_placeholders:
-            bad += _described(events, {row: _UNAVAILABLE.format(name) for row, name in left.items()})
-            events = _without(events, list(left))
+        events, left, gone = fill_unavailable(events, ~_same_as_previous(events, rules.keys), rules.placeholder)
+        refused = {row: name for row, name in left.items() if row in gone or not rules.keeps_placeholders}
+        counts.unavailable = len(left) - len(refused)
+        bad += _described(events, {row: _UNAVAILABLE.format(name) for row, name in refused.items()})
+        events = _without(events, list(refused))
     counts.bad = len(bad)
     kind = _kinds(events)
     brings_row = kind >= EventKind.INSERT
@@ -269,14 +270,14 @@ def _kinds(events: pa.RecordBatch) -> npt.NDArray[np.int8]:
 def _images(events: pa.RecordBatch) -> list[dict[str, Any]]:
     """The rows and kinds of events, without where and when they came."""
     names = [name for name in events.schema.names if not name.startswith(PREFIX) or name == KIND]
-    found: list[dict[str, Any]] = events.select(names).to_pylist()
+    found: list[dict[str, Any]] = counted(events.select(names)).to_pylist()
     return found
 
 
 def _described(events: pa.RecordBatch, reasons: dict[int, str]) -> list[BadEvent]:
     rows = sorted(reasons)
     taken = events.take(pa.array(rows, pa.int64()))
-    return [BadEvent(_text(event), reasons[row]) for row, event in zip(rows, taken.to_pylist(), strict=True)]
+    return [BadEvent(_text(event), reasons[row]) for row, event in zip(rows, shown_rows(taken), strict=True)]
 
 
 def _text(event: dict[str, Any]) -> str:

@@ -39,6 +39,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "expire-snapshots": "Expire old snapshots and delete the files that only they reach.",
     "remove-orphans": "Find files in a table's folder that nothing refers to, and delete them.",
     "add-files": "Add the data files of a folder to a table, where they lie.",
+    "snapshot-folder": "Make a table over the data files of a folder, where they lie.",
     "rewrite-table-path": "Prepare a copy of a table under another path.",
     "ui": "Open a page to look into tables, in the browser.",
     "maintain": "Do what a table needs now: compact, rewrite deletes and manifests, expire snapshots.",

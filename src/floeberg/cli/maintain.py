@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from floeberg.api.catalog_maintenance import TableMaintenance, maintain_tables
+from floeberg.cli.main import FAILED
 from floeberg.cli.options import with_shared_options
 from floeberg.cli.output import Printer
 from floeberg.cli.target import Target
@@ -51,6 +52,8 @@ def maintain(
     floeberg maintain db.orders --yes
 
     floeberg maintain --all --every 10m --yes
+
+    A table that fails does not keep the others from their turn; the command then ends with 5.
     """
     if (table is None) is not all:
         raise InvalidInput("name one table, or all of a catalog with --all")
@@ -58,11 +61,15 @@ def maintain(
     if rounds is not None and (pause_ms is None or rounds < 1):
         raise InvalidInput("--rounds is a number of 1 or more, beside --every")
     for number in count(1):
+        has_failed = False
         for found in _round(target, printer, table, dry_run=not yes):
             _show(printer, found, dry_run=not yes)
+            has_failed |= found.error is not None
         if pause_ms is None or number == rounds:
-            return
+            break
         system_effects().sleeper.sleep_ms(pause_ms)
+    if has_failed:
+        raise typer.Exit(FAILED)
 
 
 def _milliseconds(text: str) -> int:
@@ -93,7 +100,7 @@ def _show(printer: Printer, found: TableMaintenance, *, dry_run: bool) -> None:
         printer.json(_document(found, dry_run=dry_run))
         return
     if found.done is None:
-        printer.line(f"{found.table}: failed: {found.error}", "red")
+        printer.line(f"{found.table}: failed: {type(found.error).__name__}: {found.error}", "red")
     elif not found.done.actions:
         printer.line(f"{found.table}: nothing to do")
     else:

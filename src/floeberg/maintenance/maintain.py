@@ -10,6 +10,7 @@ from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.workspace import Workspace
 from floeberg.maintenance.check import Progress
 from floeberg.maintenance.expire import Expiry, expire_snapshots
+from floeberg.maintenance.last_look import PLANNED_ACTIONS, added_since_last_look, remember_looks
 from floeberg.maintenance.manifests import rewrite_manifests
 from floeberg.maintenance.measured_read import measured_read_ms
 from floeberg.maintenance.policy import (
@@ -29,6 +30,8 @@ from floeberg.maintenance.rewrite.delete_files import (
 )
 from floeberg.maintenance.rewrite.engine import RewriteEngine
 
+Done = tuple[TableState, bool]
+"""The table after a piece of work, and whether none of it is left because others kept it from its commit."""
 _FEWEST_FILES: Final = 5
 """What a group of files is rewritten from on; fewer where the table's policy counts fewer."""
 
@@ -64,23 +67,28 @@ def maintain_table(
     progress: Progress | None = None,
 ) -> Maintained:
     """Compacts, rewrites deletes and manifests, and expires snapshots, each where the table's policy says that it is worth
-    it; a dry run only says so. Deciding reads the metadata and the manifest list and nothing else. With `measure_reads` the
-    first rows of the table are read before and after, where there is something to do."""
-    policy = Policy.of(state.metadata.properties)
+    it; a dry run only says so. Deciding reads the metadata and the manifest list and nothing else; where files are planned
+    and none is worth rewriting, a table property says so to the next round. With `measure_reads` the first rows of the table
+    are read before and after, where there is something to do."""
+    policy, start = Policy.of(state.metadata.properties), state.metadata
     actions: list[Action] = []
-    works: dict[str, tuple[Callable[[Figures], str | None], Callable[[], TableState]]] = {
-        "compact": (lambda now: reason_to_compact(now, policy), lambda: _compact(pointer, state, engine, progress)),
+    in_vain: dict[str, int] = {}
+    works: dict[str, tuple[Callable[[Figures], str | None], Callable[[], Done]]] = {
+        "compact": (
+            lambda now: reason_to_compact(now, policy, added_since_last_look(start, "compact")),
+            lambda: _compact(pointer, state, engine, progress),
+        ),
         "rewrite_deletes": (
-            lambda now: reason_to_rewrite_deletes(now, policy),
+            lambda now: reason_to_rewrite_deletes(now, policy, added_since_last_look(start, "rewrite_deletes")),
             lambda: _deletes(pointer, state, engine, progress),
         ),
         "rewrite_manifests": (
             lambda now: reason_to_rewrite_manifests(now, policy),
-            lambda: rewrite_manifests(pointer, state).state,
+            lambda: (rewrite_manifests(pointer, state).state, True),
         ),
         "expire_snapshots": (
             lambda _: reason_to_expire(state.metadata, now_ms=pointer.effects.clock.now_ms()),
-            lambda: expire_snapshots(pointer, state, Expiry()).state,
+            lambda: (expire_snapshots(pointer, state, Expiry()).state, True),
         ),
     }
     before = _figures(pointer, state)
@@ -90,14 +98,17 @@ def maintain_table(
         reason = reason_for(before)
         if reason is None:
             continue
-        was = state
+        was, is_complete = state, False
         if not dry_run:
-            state = work()
+            state, is_complete = work()
         if not dry_run and state.metadata is was.metadata:
-            continue  # the figures looked worse than the files are
+            if is_complete and name in PLANNED_ACTIONS and was.metadata.current_snapshot_id is not None:
+                in_vain[name] = was.metadata.current_snapshot_id  # the figures looked worse than the files are
+            continue
         after = before if dry_run else _figures(pointer, state)
         actions.append(Action(name=name, reason=reason, before=before, after=after))
         before = after
+    state = remember_looks(pointer, state, in_vain)
     return Maintained(
         state=state,
         actions=tuple(actions),
@@ -112,7 +123,7 @@ def _figures(pointer: TablePointer, state: TableState) -> Figures:
     return figures(state.metadata, list(manifests))
 
 
-def _compact(pointer: TablePointer, state: TableState, engine: RewriteEngine, progress: Progress | None) -> TableState:
+def _compact(pointer: TablePointer, state: TableState, engine: RewriteEngine, progress: Progress | None) -> Done:
     policy = Policy.of(state.metadata.properties)
     request = RewriteRequest(
         options={
@@ -122,10 +133,11 @@ def _compact(pointer: TablePointer, state: TableState, engine: RewriteEngine, pr
             "min-input-files": str(max(2, min(_FEWEST_FILES, policy.min_small_files))),
         }
     )
-    return rewrite_data_files(pointer, state, engine, request, progress=progress).state
+    done = rewrite_data_files(pointer, state, engine, request, progress=progress)
+    return done.state, done.failed_data_files == 0
 
 
-def _deletes(pointer: TablePointer, state: TableState, engine: RewriteEngine, progress: Progress | None) -> TableState:
+def _deletes(pointer: TablePointer, state: TableState, engine: RewriteEngine, progress: Progress | None) -> Done:
     request = DeleteRewriteRequest()
     converted = convert_equality_deletes(pointer, state, engine, request, progress=progress)
-    return rewrite_position_deletes(pointer, converted.state, request, progress=progress).state
+    return rewrite_position_deletes(pointer, converted.state, request, progress=progress).state, True

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from floeberg.arrow.formats.write_properties import write_properties
+from floeberg.commit.merging import MergePolicy
 from floeberg.errors import InvalidInput
 from floeberg.maintenance.expire import GC_ENABLED, Expiry, expired_ids
+from floeberg.maintenance.last_look import Added
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_properties import integer_property
 from floeberg.spec.snapshots.manifest_entry import ManifestContent, ManifestFile
@@ -26,6 +29,8 @@ class Figures:
 
     snapshots: int
     manifests: int
+    spare_manifests: int
+    """How many a rewrite of the current spec's manifests would leave out."""
     data_files: int | None
     bytes: int | None
     records: int | None
@@ -83,6 +88,7 @@ def figures(metadata: TableMetadata, manifests: list[ManifestFile]) -> Figures:
     return Figures(
         snapshots=len(metadata.snapshots),
         manifests=len(manifests),
+        spare_manifests=_spare_manifests(metadata, manifests),
         data_files=known("data-files", ManifestContent.DATA, "files"),
         bytes=total("files-size"),
         records=known("records", ManifestContent.DATA, "rows"),
@@ -92,12 +98,23 @@ def figures(metadata: TableMetadata, manifests: list[ManifestFile]) -> Figures:
     )
 
 
-def reason_to_compact(found: Figures, policy: Policy) -> str | None:
-    """Why data files should be rewritten: they are many and small, or many of their rows are deleted."""
+def _spare_manifests(metadata: TableMetadata, manifests: list[ManifestFile]) -> int:
+    target_bytes = MergePolicy.from_properties(metadata.properties).target_size_bytes
+    own = [one for one in manifests if one.partition_spec_id == metadata.default_spec_id]
+    by_content = [[one.manifest_length for one in own if one.content is content] for content in ManifestContent]
+    return sum(len(lengths) - math.ceil(sum(lengths) / target_bytes) for lengths in by_content)
+
+
+def reason_to_compact(found: Figures, policy: Policy, added: Added | None = None) -> str | None:
+    """Why data files should be rewritten: they are many and small, or many of their rows are deleted; and enough of that came
+    since the last look found nothing."""
     deleted = (found.equality_deletes or 0) + (found.position_deletes or 0)
-    if found.records and deleted / found.records >= policy.delete_ratio:
+    new = deleted if added is None else added.equality_deletes + added.position_deletes
+    if found.records and min(deleted, new) / found.records >= policy.delete_ratio:
         return f"{deleted} deletes for {found.records} rows, {policy.delete_ratio:.0%} or more"
     if found.data_files is None or found.bytes is None or found.data_files < policy.min_small_files:
+        return None
+    if added is not None and added.data_files < policy.min_small_files:
         return None
     average = found.bytes // found.data_files
     if average < policy.target_file_bytes * _SMALL_RATIO:
@@ -107,17 +124,20 @@ def reason_to_compact(found: Figures, policy: Policy) -> str | None:
     return None
 
 
-def reason_to_rewrite_deletes(found: Figures, policy: Policy) -> str | None:
-    """Why delete files should be rewritten: equality deletes cost every reader, and many files cost planning."""
-    if found.equality_deletes:
+def reason_to_rewrite_deletes(found: Figures, policy: Policy, added: Added | None = None) -> str | None:
+    """Why delete files should be rewritten: equality deletes cost every reader, and many files cost planning; and enough of
+    them came since the last look found nothing."""
+    if found.equality_deletes and (added is None or added.equality_deletes):
         return f"{found.equality_deletes} equality deletes"
-    if (found.delete_files or 0) > policy.max_delete_files:
+    new = found.delete_files if added is None else added.delete_files
+    if min(found.delete_files or 0, new or 0) > policy.max_delete_files:
         return f"{found.delete_files} delete files, more than {policy.max_delete_files}"
     return None
 
 
 def reason_to_rewrite_manifests(found: Figures, policy: Policy) -> str | None:
-    if found.manifests > policy.max_manifests:
+    """Why manifests should be rewritten: they are many, and half of them or more would go."""
+    if found.manifests > policy.max_manifests and 2 * found.spare_manifests >= found.manifests:
         return f"{found.manifests} manifests, more than {policy.max_manifests}"
     return None
 

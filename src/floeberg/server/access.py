@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
+from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from floeberg.errors import InvalidInput
 from floeberg.server.error_bodies import NOT_AUTHORIZED, error_body, json_response
 from floeberg.server.settings import ServerSettings
 
+LOG: Final = logging.getLogger("floeberg.server")
 API_PREFIX = "/v1/"
 CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; "
@@ -61,7 +65,7 @@ class AccessControl:
                 f"the host {host[:100]!r} is not one of this server's names; add it with --allowed-host if it is"
             )
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _host_of(origin) != host.lower():
             return _forbidden(f"requests from pages of {origin[:100]!r} are refused")
         fetched = headers.get("sec-fetch-site", "none") in ("cross-site", "same-site")
         if fetched and headers.get("sec-fetch-mode") != "navigate":
@@ -74,10 +78,17 @@ class AccessControl:
             return None
         kind, _, value = authorization.partition(" ")
         is_api = path.startswith(API_PREFIX)
-        if kind.lower() == "bearer" and tokens.accepts(value.strip()):
-            return None
-        if kind.lower() == "basic" and not is_api and tokens.accepts(_password(value.strip())):
-            return None
+        try:
+            if kind.lower() == "bearer" and tokens.accepts(value.strip()):
+                return None
+            if kind.lower() == "basic" and not is_api and tokens.accepts(_password(value.strip())):
+                return None
+        except InvalidInput as error:  # nothing was done yet: a client may send the request again
+            LOG.error("%s", error)
+            body = error_body(
+                503, "ServiceUnavailableException", "the server cannot read its tokens; its log says more"
+            )
+            return json_response(503, body, headers={"retry-after": "5"})
         message = "this token is not (or no longer) valid" if authorization else "this server asks for a token"
         if is_api:
             body = error_body(
@@ -102,6 +113,14 @@ def _host_name(host: str) -> str:
     if text.startswith("["):
         return text.partition("]")[0] + "]"
     return text.partition(":")[0]
+
+
+def _host_of(origin: str) -> str | None:
+    """The host and port of an Origin header; None when it is no address."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _password(encoded: str) -> str:

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from floeberg.api.catalog import Catalog
-from floeberg.catalogs.base import CatalogBackend
+from floeberg.api.table import Table
+from floeberg.catalogs.base import CatalogBackend, LoadedTable
+from floeberg.catalogs.identifiers import Identifier
+from floeberg.catalogs.metadata_files import table_folders
 from floeberg.errors import InvalidInput
+from floeberg.server.guarded_pointer import GuardedPointer
 from floeberg.spec.changes.updates import AddSnapshot, MetadataUpdate, SetPartitionStatistics, SetStatistics
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.view_metadata import ViewMetadata
@@ -62,7 +66,19 @@ class ServedCatalog:
 
     def check_location(self, location: str) -> None:
         """Raises PathEscape for a location outside the roots."""
-        Roots(self.roots).guard(location)
+        self._roots().guard(location)
+
+    def _roots(self) -> Roots:
+        return Roots(self.roots, follow_links=True)
+
+    def table_to_read(self, identifier: Identifier) -> Table:
+        """A table of which the server reads files that lie in the roots or in the table's own folders, and no others: a client
+        that can commit could make it read any file with its own credentials. Raises TableNotFound."""
+        table = self.catalog.load_table(identifier)
+        if self.read_only:
+            return table
+        pointer = GuardedPointer(table._pointer, roots=(*self.roots, *table_folders(table.metadata)))
+        return Table(LoadedTable(pointer, table._state), identifier=identifier, caches=table._caches)
 
     def check_namespace(self, properties: Mapping[str, str]) -> None:
         """Raises PathEscape when a namespace's tables would go outside the roots."""
@@ -73,7 +89,7 @@ class ServedCatalog:
     def check_table(self, metadata: TableMetadata, updates: Iterable[MetadataUpdate] = ()) -> None:
         """Raises PathEscape when a table lies, writes, or refers to a file outside the roots. Without updates every
         snapshot and statistics file counts, with updates those that they add."""
-        roots = Roots(self.roots)
+        roots = self._roots()
         for location in (metadata.location, *_path_properties(metadata.properties)):
             roots.guard(location)
         for location in _added_files(updates):
@@ -82,7 +98,7 @@ class ServedCatalog:
     def check_whole_table(self, metadata: TableMetadata) -> None:
         """As `check_table`, with every snapshot, statistics and old metadata file that the table refers to."""
         self.check_table(metadata)
-        roots = Roots(self.roots)
+        roots = self._roots()
         for snapshot in metadata.snapshots:
             for location in (snapshot.manifest_list, *(snapshot.manifests or ())):
                 if location is not None:

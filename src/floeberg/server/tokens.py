@@ -20,7 +20,7 @@ class Tokens:
     def __init__(self, given: Iterable[str] = (), *, file: Path | None = None) -> None:
         self._given = tuple(_checked(token, "a token") for token in given)
         self._file = file
-        self._stamp: tuple[int, int] | None = None
+        self._stamp: tuple[int, int, int] | None = None
         self._read: tuple[Secret, ...] = ()
         if not self._current():
             raise InvalidInput(f"the token file {file} holds no token; write one a line")
@@ -39,7 +39,7 @@ class Tokens:
     def _of_file(self, file: Path) -> tuple[Secret, ...]:
         try:
             facts = file.stat()
-            stamp = (facts.st_mtime_ns, facts.st_size)
+            stamp = (facts.st_mtime_ns, facts.st_size, facts.st_ino)
             if stamp != self._stamp:
                 lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
                 self._read = tuple(

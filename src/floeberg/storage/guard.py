@@ -15,7 +15,10 @@ class Roots:
     a link inside a root does not lead out of it, and a root that is itself reached through a link still counts.
     Short-lived: it remembers where each folder leads."""
 
-    def __init__(self, locations: Iterable[str]) -> None:
+    def __init__(self, locations: Iterable[str], *, follow_links: bool = False) -> None:
+        """`follow_links` is for folders, and for files that are read: a link that is itself the location counts as what it
+        leads to."""
+        self._follow_links = follow_links
         self._roots = tuple(self._real(parse(location), whole=True) for location in locations)
         self._folders: dict[str, str] = {}
 
@@ -44,7 +47,7 @@ class Roots:
         link is itself what gets deleted or replaced)."""
         if location.scheme != "file":
             return location
-        if whole or location.path == "/":
+        if whole or self._follow_links or location.path == "/":
             return Location("file", "", os.path.realpath(location.path), location.text)
         folder, _, name = location.path.rpartition("/")
         real = self._folders.get(folder)

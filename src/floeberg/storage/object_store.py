@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import quote
 
@@ -32,6 +32,7 @@ from floeberg.errors import (
 )
 from floeberg.storage.location import Location, parse
 from floeberg.storage.ranges import read_coalesced
+from floeberg.storage.registry import ENDS_AT_MS
 from floeberg.storage.secret import Secret, redact
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ class ObjectStore:
         root: Location,
         secrets: Iterable[Secret] = (),
         client_below: Callable[[str], Any] | None = None,
+        credentials_end_ms: int | None = None,
     ) -> None:
         """`client_below` makes a client bound to a prefix of the bucket, to read keys with empty segments."""
         self._client = client
@@ -69,6 +71,7 @@ class ObjectStore:
         self._secrets = tuple(secrets)
         self._client_below = client_below
         self._clients_below: dict[str, Any] = {}
+        self._credentials_end_ms = credentials_end_ms
 
     def __repr__(self) -> str:
         return f"ObjectStore({self._root.scheme}://{self._root.authority})"
@@ -233,11 +236,29 @@ class ObjectStore:
             raise FileNotFound(f"{redact(location)} is not there", location=location) from None
         except (obstore.exceptions.BaseError, ValueError, OSError) as error:
             said = redact(str(error).partition("\n")[0], self._secrets)
-            raise _translate(error, said, redact(location)) from None
+            raise self._translated(error, said, redact(location)) from None
+
+    def _translated(self, error: Exception, said: str, location: str) -> FloebergError:
+        """Our error for the client's; a refusal of credentials that end says when, because nothing else shows it."""
+        if self._credentials_end_ms is not None and _is_refusal(error, said):
+            end = datetime.fromtimestamp(self._credentials_end_ms / 1000, UTC).isoformat(timespec="seconds")
+            return StorageError(
+                f"{location}: {said}; the credentials that the catalog vended for it end at {end}, and a job keeps those that "
+                "it started with: run it again with new ones, or let the catalog vend credentials that last longer",
+                location=location,
+            )
+        return _translate(error, said, location)
 
 
 class _RangeBeyondEnd(StorageError):
     """The range asked for begins at or after the end of the object."""
+
+
+def _is_refusal(error: Exception, said: str) -> bool:
+    """Whether the store may not have accepted the credentials; a session token that has ended S3 answers with status 400."""
+    refused = obstore.exceptions.PermissionDeniedError | obstore.exceptions.UnauthenticatedError
+    found = _STATUS.search(said)
+    return isinstance(error, refused) or (found is not None and found.group(1) == "400")
 
 
 def _translate(error: Exception, said: str, location: str) -> FloebergError:
@@ -273,7 +294,9 @@ def open_object_store(location: Location, options: Mapping[str, str | Secret], i
         said = redact(str(error).partition("\n")[0], secrets)
         raise InvalidInput(f"the options for {location.scheme}://{location.authority} do not fit: {said}") from None
     below = _s3_client_below(location, plain) if location.scheme == "s3" else None
-    return ObjectStore(client, ids, root=location, secrets=secrets, client_below=below)
+    stated = plain.get(ENDS_AT_MS[location.scheme], "")
+    end_ms = int(stated) if stated.isdecimal() else None
+    return ObjectStore(client, ids, root=location, secrets=secrets, client_below=below, credentials_end_ms=end_ms)
 
 
 def _client_options(options: Mapping[str, str], prefix: str, endpoint: str | None) -> dict[str, Any]:

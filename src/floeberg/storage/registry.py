@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Iterable, Mapping
-from typing import NoReturn, Protocol
+from typing import Final, NoReturn, Protocol
 
 from floeberg.effects.protocols import Effects, Store
 from floeberg.errors import InvalidInput, SecurityError, UnsupportedFeature
@@ -22,6 +22,7 @@ OPTIONS = {
         "s3.access-key-id",
         "s3.secret-access-key",
         "s3.session-token",
+        "s3.session-token-expires-at-ms",
         "s3.path-style-access",
         "s3.anonymous",
         "s3.connect-timeout",
@@ -32,6 +33,7 @@ OPTIONS = {
         "gcs.credentials-file",
         "gcs.service-account-key",
         "gcs.oauth2.token",
+        "gcs.oauth2.token-expires-at",
         "gcs.no-auth",
         "gcs.connect-timeout",
         "gcs.request-timeout",
@@ -40,6 +42,7 @@ OPTIONS = {
         "adls.account-name",
         "adls.account-key",
         "adls.sas-token",
+        "adls.sas-token-expires-at-ms",
         "adls.tenant-id",
         "adls.client-id",
         "adls.client-secret",
@@ -51,6 +54,13 @@ OPTIONS = {
     "local": {"local.fsync"},
 }
 """The options of stores, by their first word, as the other Iceberg libraries name them; `client.region` counts too."""
+
+ENDS_AT_MS: Final = {
+    "s3": "s3.session-token-expires-at-ms",
+    "gs": "gcs.oauth2.token-expires-at",
+    "abfs": "adls.sas-token-expires-at-ms",
+}
+"""By scheme, the option that says when vended credentials end, so that an error after it can tell."""
 
 _EXTRAS = {"s3": "s3", "gs": "s3", "abfs": "s3"}
 

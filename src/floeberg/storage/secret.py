@@ -129,18 +129,16 @@ def redact_options(options: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-_USERINFO = re.compile(r"(?P<head>[a-zA-Z][a-zA-Z0-9+.\-]*://[^/\s:@]*):[^/\s@]*@")
-_NAMED_VALUE = re.compile(
-    r"""(?P<name>[\w.\-]*(?:secret|token|password|passwd|credential|signature|sas|
-         (?:access|account|api|private|shared|secret)[\w.\-]*key)[\w.\-]*|(?<![\w.\-])(?:sig|pwd))
-        (?P<sign>["']?\s*[=:]\s*["']?)(?!//)(?P<value>[^\s&;,"'<>})\]]+)""",
-    re.IGNORECASE | re.VERBOSE,
-)
+# Texts come from others and may be long, so no pattern may look at a character more than a few times: names are taken whole, by
+# possessive quantifiers, and judged afterwards.
+_USERINFO = re.compile(r"://(?P<user>[^/\s:@]*+):[^/\s@]*+@")
+_NAME_AND_SIGN = re.compile(r"""(?<![\w.\-])(?P<name>[\w.\-]++)(?P<sign>["']?\s*+[=:]\s*+["']?)(?!//)""")
+_VALUE = re.compile(r"""[^\s&;,"'<>})\]]+""")
 _BEARER = re.compile(r"(?P<head>\b(?:Bearer|Basic)\s+)[A-Za-z0-9+/=._~\-]+")
-_XML = re.compile(
-    r"<(?P<name>[\w.\-]*(?:Secret|Token|Password|Credential|Signature|AccessKey|StringToSign)[\w.\-]*)>[^<]*<",
-    re.IGNORECASE,
-)
+_XML = re.compile(r"<(?P<name>[\w.\-]++)>[^<]*+(?=<)")
+_SECRET_PARTS = ("secret", "token", "password", "passwd", "credential", "signature", "sas")
+_KEYS = re.compile(r"access|account|api|private|shared|secret")
+_XML_PARTS = ("secret", "token", "password", "credential", "signature", "accesskey", "stringtosign")
 
 
 def redact(text: str, secrets: Iterable[Secret] = ()) -> str:
@@ -149,6 +147,33 @@ def redact(text: str, secrets: Iterable[Secret] = ()) -> str:
         if secret:
             text = text.replace(secret.reveal(), MASK)
     text = _BEARER.sub(rf"\g<head>{MASK}", text)
-    text = _USERINFO.sub(rf"\g<head>:{MASK}@", text)
-    text = _XML.sub(rf"<\g<name>>{MASK}<", text)
-    return _NAMED_VALUE.sub(rf"\g<name>\g<sign>{MASK}", text)
+    text = _USERINFO.sub(rf"://\g<user>:{MASK}@", text)
+    text = _XML.sub(_redacted_element, text)
+    return _redacted_values(text)
+
+
+def _redacted_element(found: re.Match[str]) -> str:
+    name = found["name"].lower()
+    return f"<{found['name']}>{MASK}" if any(part in name for part in _XML_PARTS) else found[0]
+
+
+def _redacted_values(text: str) -> str:
+    """Masks the value of each `name=value` whose name is a credential's. A value that is none may hold the next name."""
+    parts: list[str] = []
+    at = 0
+    while (found := _NAME_AND_SIGN.search(text, at)) is not None:
+        value = _VALUE.match(text, found.end()) if _names_credential(found["name"]) else None
+        parts.append(text[at : found.end()])
+        at = found.end()
+        if value is not None:
+            parts.append(MASK)
+            at = value.end()
+    return "".join((*parts, text[at:]))
+
+
+def _names_credential(name: str) -> bool:
+    lowered = name.lower()
+    if lowered in ("sig", "pwd") or any(part in lowered for part in _SECRET_PARTS):
+        return True
+    of_key = _KEYS.search(lowered)
+    return of_key is not None and "key" in lowered[of_key.end() :]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import pickle
 
+import pyarrow as pa
 import pytest
 
+import floeberg as fb
 from catalogs.rest.scripted import ScriptedServer, quick_effects
 from floeberg.api.catalog import Catalog
 from floeberg.catalogs.rest import endpoints as e
-from floeberg.errors import UnsupportedFeature
+from floeberg.errors import StorageError, UnsupportedFeature
 from floeberg.spark.workers.stores import worker_stores
 from floeberg.storage.prefixed import StoreOptions, combined
 from floeberg.storage.secret import Secret
+from servers.ending_s3 import ending_s3
+from servers.s3_server import running_s3_server
 
 
 def credential(prefix: str, key: str, *, ends_ms: int | None = None) -> dict:
@@ -98,3 +102,34 @@ def test_signing_by_the_server_is_a_clear_error(server: ScriptedServer) -> None:
         Catalog(server.open()).load_table("db.t")
     own = Catalog(server.open(s3__access_key_id="a", s3__secret_access_key="b"))
     assert own.load_table("db.t").name == "lake.db.t"
+
+
+@pytest.mark.s3
+def test_a_worker_whose_credentials_have_ended_says_so_and_the_catalogs_stores_go_on(server: ScriptedServer) -> None:
+    effects = quick_effects()
+    with running_s3_server() as s3, ending_s3(s3.endpoint) as (endpoint, ended):
+        bucket = s3.new_bucket()
+        made = fb.catalog("made", warehouse=f"s3://{bucket}/wh", properties=s3.options())
+        made.create_namespace("db")
+        table = made.create_table("db.t", "id bigint")
+        table.append(pa.table({"id": [1]}))
+        file = next(iter(table.scan().plan())).data_file.file_path
+        server.put(("db", "t"), table.metadata)
+
+        def vend(key: str, ends_ms: int) -> None:
+            one = credential(f"s3://{bucket}/wh/", key, ends_ms=ends_ms)
+            server.credentials = [{**one, "config": {**s3.options(endpoint), **one["config"]}}]
+
+        vend("old", effects.clock.now_ms() + 3_600_000)
+        loaded = Catalog(server.open(effects=effects)).load_table("db.t")
+        worker = pickle.loads(pickle.dumps(worker_stores(loaded._pointer.stores, location=file))).for_location(file)
+        assert worker.size(file) == loaded._pointer.store_for(file).size(file)
+        ended.add("session-old")
+        vend("new", effects.clock.now_ms() + 7_200_000)
+        effects.clock.ahead_ms = 3_400_000  # type: ignore[attr-defined]
+        for call in (worker.size, worker.read):
+            with pytest.raises(StorageError, match=r"vended for it end at 20\d\d-.*run it again") as refused:
+                call(file)
+            assert "secret-old" not in str(refused.value)
+            assert not refused.value.retryable
+        assert loaded._pointer.store_for(file).size(file) > 0

@@ -238,3 +238,51 @@ def test_the_same_file_added_meanwhile_is_found(lake: fb.Catalog, tmp_path: Path
     with pytest.raises(FileAlreadyExists):
         add_files(pointer, state, WorkAfter(pointer.store_for, before=add), request)
     assert table.refresh().scan().count() == 2
+
+
+def test_a_file_that_is_gone_is_refused_or_left_out(lake: fb.Catalog, tmp_path: Path) -> None:
+    table = lake.create_table("db.t", "id bigint")
+    for name in ("a", "b"):
+        write(tmp_path / "in" / f"{name}.parquet", [{"id": 1}])
+    pointer, state = table._pointer, table._state
+    files = list_folder(pointer.store_for, str(tmp_path / "in"))
+    (tmp_path / "in" / "a.parquet").unlink()
+    with pytest.raises(FileNotFound, match=r"a\.parquet"):
+        add_files(pointer, state, ThreadedWork(pointer.store_for), ImportRequest(files=files))
+    request = ImportRequest(files=files, ignore_missing_files=True)
+    assert add_files(pointer, state, ThreadedWork(pointer.store_for), request).added_files == 1
+    assert table.refresh().scan().count() == 1
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "orc"])
+def test_a_folder_becomes_a_table_with_the_columns_of_its_files_and_folders(
+    lake: fb.Catalog, tmp_path: Path, suffix: str
+) -> None:
+    for day, part in (("2026-05-01", "1"), ("2026-05-02", "3000000000")):
+        write(
+            tmp_path / "in" / f"day={day}" / f"n={part}" / f"a.{suffix}",
+            [{"id": 1, "name": None}, {"id": 2, "name": "x"}],
+        )
+    table = lake.snapshot_folder("db.tried", str(tmp_path / "in"), format=suffix, properties={"team": "ann"})
+    columns = {field.name: str(field.type) for field in table.schema.fields}
+    assert columns == {"id": "long", "name": "string", "day": "date", "n": "long"}
+    assert [field.name for field in table.spec.fields] == ["day", "n"]
+    assert (table.properties["gc.enabled"], table.properties["team"]) == ("false", "ann")
+    assert rows_of(table.refresh(), "id", "day") == {(n, date(2026, 5, d)) for n in (1, 2) for d in (1, 2)}
+    table.append(pa.table({"id": [7], "name": ["y"], "day": [date(2026, 5, 1)], "n": [1]}))
+    assert table.scan(where="n = 1").count() == 3
+    with pytest.raises(InvalidInput, match=r"gc\.enabled"):
+        table.maintenance.expire_snapshots()
+    with pytest.raises(fb.errors.TableAlreadyExists):
+        lake.snapshot_folder("db.tried", str(tmp_path / "in"), format=suffix)
+    with pytest.raises(InvalidInput, match="overlap"):
+        lake.snapshot_folder("db.inside", str(tmp_path / "in"), format=suffix, location=str(tmp_path / "in" / "own"))
+    assert not lake.table_exists("db.inside")
+
+
+def test_avro_files_become_a_table_of_a_given_schema(lake: fb.Catalog, tmp_path: Path) -> None:
+    write(tmp_path / "in" / "a.avro", [{"id": 1, "name": "x"}])
+    with pytest.raises(InvalidInput, match="must be given as a schema"):
+        lake.snapshot_folder("db.tried", str(tmp_path / "in"), format="avro")
+    table = lake.snapshot_folder("db.tried", str(tmp_path / "in"), format="avro", schema="id bigint, name string")
+    assert rows_of(table) == {(1, "x")}

@@ -1,6 +1,7 @@
 """`floeberg.cdc` on batches of events in plain columns."""
 
 import random
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -73,7 +74,18 @@ def test_random_batches_leave_the_last_state_of_every_key(session: Any, seed: in
         frame = frame.withColumn("id", frame.id.cast("int"))  # the table's type is wider
         fb.cdc(frame, table, keys=["id"], op="op", order_by=["ord"], upsert=upsert, collapse=collapse)
     assert _rows(session, table) == {row for source in sources for row in source.rows.values()}, seed
+    assert _replayed(session, table) == Counter(_rows(session, table)), seed
     session.sql(f"DROP TABLE {table}")
+
+
+def _replayed(spark: Any, table: str) -> Counter[tuple[Any, ...]]:
+    """The rows that the changelog makes of nothing."""
+    view = spark.sql(f"CALL lake.system.create_changelog_view('{table}')").collect()[0][0]
+    rows: Counter[tuple[Any, ...]] = Counter()
+    for change in sorted(spark.table(view).collect(), key=lambda row: (row._change_ordinal, row._change_type)):
+        rows[tuple(change)[:-3]] += 1 if change._change_type == "INSERT" else -1
+        assert rows[tuple(change)[:-3]] >= 0
+    return +rows
 
 
 def test_a_bad_event_fails_the_batch_and_names_the_event(session: Any) -> None:

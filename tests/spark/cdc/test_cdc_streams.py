@@ -138,3 +138,5 @@ def test_what_a_stream_or_a_batch_cannot_have_is_refused(session: Any, source: S
         fb.cdc(source.frame(), "lake.db.refusing", txn=("a", 1), checkpoint="x", **OPTIONS)
     with pytest.raises(fb.errors.InvalidInput, match="route="):
         fb.cdc(source.frame(), {"a": "lake.db.refusing"}, checkpoint="x", **OPTIONS)
+    with pytest.raises(fb.errors.InvalidInput, match="no option 'order'; there are keys, op, "):
+        fb.cdc_sink("lake.db.refusing", order="ord", **OPTIONS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +17,7 @@ import pytest
 
 import floeberg as fb
 from catalogs.rest.scripted import ScriptedServer
+from servers.ending_s3 import ending_s3
 from servers.s3_server import running_s3_server
 
 SENTINEL = "vended-5ecret"
@@ -81,3 +83,40 @@ def test_vended_credentials_reach_workers_and_no_plan(spark: Any) -> None:
             finally:
                 fb.detach(spark)
     assert not any(SENTINEL in str(request.url) for request in server.requests)
+
+
+@pytest.mark.s3
+def test_a_job_whose_credentials_end_says_so_leaves_nothing_behind_and_can_be_run_again(spark: Any) -> None:
+    with running_s3_server() as s3, ending_s3(s3.endpoint) as (endpoint, ended):
+        bucket = s3.new_bucket()
+        made = fb.catalog("made", warehouse=f"s3://{bucket}/wh", properties=s3.options())
+        made.create_namespace("db")
+        table = made.create_table("db.t", "id bigint")
+        table.append(pa.table({"id": [1, 2]}))
+        server = ScriptedServer(namespaces={("db",): {}})
+        server.put(("db", "t"), table.metadata)
+
+        def vend(token: str) -> None:
+            end = {"s3.session-token": token, "s3.session-token-expires-at-ms": str(int(time.time() + 3600) * 1000)}
+            server.credentials = [{"prefix": f"s3://{bucket}/wh/", "config": {**s3.options(endpoint), **end}}]
+
+        def files() -> set[str]:
+            return {one["Key"] for one in s3.client().list_objects_v2(Bucket=bucket)["Contents"]}
+
+        vend("first")
+        with over_http(server) as uri, fb.catalog("ending", type="rest", uri=uri) as cat:
+            fb.attach(spark, cat)
+            try:
+                frame = spark.table("ending.db.t")
+                assert frame.count() == 2
+                before = files()
+                ended.add("first")
+                for work in (frame.collect, lambda: spark.sql("INSERT INTO ending.db.t SELECT id FROM range(9)")):
+                    with pytest.raises(Exception, match="that the catalog vended for it end at"):
+                        work()
+                assert files() == before
+                vend("second")
+                spark.sql("INSERT INTO ending.db.t VALUES (3)")
+                assert sorted(row.id for row in spark.table("ending.db.t").collect()) == [1, 2, 3]
+            finally:
+                fb.detach(spark)

@@ -65,4 +65,6 @@ def test_random_joins_give_the_rows_of_plain_spark(session: Any, few: bool) -> N
             files["there"] += sum(int(there) for _, there in left_out)
     print({kind: f"{pruned[kind]} of {count}" for kind, count in sorted(prunable.items())}, dict(files))
     plainest = [kind for kind in prunable if not any(word in kind for word in _NEVER)]
-    assert 3 * sum(pruned[kind] for kind in plainest) >= sum(prunable[kind] for kind in plainest)
+    assert sum(pruned.values()) > 0
+    if sum(prunable.values()) >= 100:  # the share of a few says little
+        assert 3 * sum(pruned[kind] for kind in plainest) >= sum(prunable[kind] for kind in plainest)

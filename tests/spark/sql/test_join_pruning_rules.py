@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
 from floeberg.api.attach import explain
+from floeberg.errors import InvalidInput
+from floeberg.spark.read.join_frames import PRUNED_SIDES
 
 PRUNED = re.compile(r"^(\w+: \d+ of \d+ files, by .*)$", re.MULTILINE)
 
@@ -110,6 +113,60 @@ def test_a_table_in_sparks_cache_is_read_from_there(star: Any) -> None:
         assert frame.count() == 1
     finally:
         star.sql("UNCACHE TABLE lake.db.f")
+
+
+BY_D = ["f: 1 of 10 files, by d (x = 1)"]
+
+
+def account(frame: Any) -> list[str]:
+    try:
+        return PRUNED.findall(explain(frame))
+    except InvalidInput:
+        return []
+
+
+def joined(star: Any, on: Callable[[Any, Any], Any], how: str) -> tuple[list[str], bool]:
+    """What a join of two tables' DataFrames leaves out, and whether its rows are those of a join that leaves out nothing."""
+    fact, small = star.table("lake.db.f"), star.table("lake.db.d").where("x = 1")
+    found = fact.join(small, on(fact, small), how)
+    wide, narrow = fact.select("*"), small.select("*")
+    read = wide.join(narrow, on(wide, narrow), how)
+    assert account(read) == []
+    return account(found), sorted(map(str, found.collect())) == sorted(map(str, read.collect()))
+
+
+@pytest.mark.parametrize(
+    ("on", "how", "expected"),
+    [
+        (lambda f, d: f.k == d.dk, "inner", BY_D),
+        (lambda f, d: F.col("dk") == F.col("k"), "left_semi", BY_D),
+        (lambda f, d: (f.k == d.dk) & (f.v >= d.x), "right_outer", BY_D),
+        (lambda f, d: [f.k == d.dk, f.v >= d.x], "inner", BY_D),
+        (lambda f, d: f.k == d.dk, "left", []),
+        (lambda f, d: f.k == d.dk, "left_anti", []),
+        (lambda f, d: f.k == d.dk, "full", []),
+        (lambda f, d: (f.k == d.dk) | (f.v == d.x), "inner", []),
+        (lambda f, d: f.k.eqNullSafe(d.dk), "inner", []),
+        (lambda f, d: f.k == d.dk + 1, "inner", []),
+        (lambda f, d: f.k == d.s, "inner", []),
+        (lambda f, d: f.t == d.s, "inner", BY_D),
+    ],
+)
+def test_joined_dataframes_leave_out_files(star: Any, on: Any, how: str, expected: list[str]) -> None:
+    assert joined(star, on, how) == (expected, True)
+
+
+@pytest.mark.parametrize("how", ["left", "leftanti", "full"])
+def test_a_side_that_is_kept_whole_must_not_be_pruned(star: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    monkeypatch.setitem(PRUNED_SIDES, how, (True, True))
+    assert joined(star, lambda f, d: f.k == d.dk, how) == (BY_D, False)
+
+
+def test_dataframes_joined_by_a_name_leave_out_files_for_that_join_alone(star: Any) -> None:
+    fact, few = star.table("lake.db.f"), star.table("lake.db.f").where("k IN (3, 55)")
+    found = fact.join(few, "k")
+    assert account(found) == ["f: 2 of 10 files, by f (k IN (3, 55))"]
+    assert (found.count(), fact.count(), fact.join(fact, "k").count()) == (2, 100, 100)
 
 
 def test_keys_are_those_of_the_state_that_is_read(star: Any) -> None:

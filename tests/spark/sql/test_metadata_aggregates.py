@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import floeberg as fb
-from floeberg.spark.query.metadata_answers import AGGREGATE_PUSH_DOWN
+from floeberg.spark.query.metadata_answers import AGGREGATE_PUSH_DOWN, is_sparks_own
 from floeberg.spec.types import DoubleType, FloatType, StructType
 from models.engine_model import random_model
 from models.engine_rows import canonical
@@ -128,6 +128,34 @@ def test_parameters_views_and_cached_tables_are_answered_as_they_are(session: An
         assert session.sql(f"SELECT count(*) AS n FROM {filled['t']}").collect()[0].n == 8
     finally:
         session.sql(f"UNCACHE TABLE {filled['t']}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("max", "SELECT max(id) AS m FROM {t} ORDER BY m"),
+        ("count", "SELECT count(id) AS n FROM {t}"),
+        ("sum", "SELECT count(*) AS n FROM {t}"),
+        ("upper", "SELECT upper(p) AS q, count(*) AS n FROM {t} GROUP BY upper(p) ORDER BY q"),
+    ],
+)
+def test_a_temporary_function_in_the_place_of_sparks_is_called(
+    session: Any, filled: dict[str, Any], is_connect: bool, name: str, text: str
+) -> None:
+    """Up to Spark 4.1 a temporary function replaces a built-in one, for good; later ones keep both."""
+    if is_connect:
+        assert is_sparks_own(session, name)
+        return
+    other = session.newSession()
+    fb.attach(other, session.lake)
+    try:
+        assert assert_same(other, text.format(**filled))
+        other.udf.register(name, lambda value: None if value is None else f"own {value}")
+        replaced = "own 1" in str(other.sql(f"SELECT {name}('1')").collect())
+        assert is_sparks_own(other, name) is not replaced
+        assert assert_same(other, text.format(**filled)) is not replaced
+    finally:
+        fb.detach(other)
 
 
 def test_a_tables_own_frame_is_counted_without_its_files(session: Any, is_connect: bool) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from floeberg.errors import InvalidInput, TableNotFound, UnsupportedFeature
+from floeberg.spark.workers import check as worker_check
 
 
 def ids(session, name: str = "lake.db.t") -> list[int]:
@@ -22,6 +23,33 @@ def forget_last_commit(stream) -> None:
     last = max(int(one.name) for one in log.iterdir() if one.name.isdecimal())
     for name in (str(last), f".{last}.crc"):
         (log / name).unlink(missing_ok=True)
+
+
+def killed_in_the_first_entry(stream) -> None:
+    """As after a kill while Spark wrote the first entry of its offset log: only the temporary file is there."""
+    at = Path(stream.checkpoint)
+    for log in ("offsets", "commits"):
+        shutil.rmtree(at / log)
+        (at / log).mkdir()
+    (at / "offsets" / ".0.7e1c.tmp").write_text("v1")
+
+
+@pytest.mark.connect
+def test_a_query_that_was_killed_while_spark_wrote_its_first_entry_starts_again(session, table, stream):
+    stream.run()
+    stream.ids(1)
+    stream.ids(2)
+    killed_in_the_first_entry(stream)
+    stream.run()
+    assert ids(session) == [1, 2]
+
+
+def test_a_checkpoint_that_lost_its_offsets_is_refused_as_spark_does(session, table, stream):
+    stream.ids(1)
+    stream.run()
+    shutil.rmtree(Path(stream.checkpoint) / "offsets")
+    with pytest.raises(StreamingQueryException, match=r"assertion failed|should be empty on batch 0"):
+        stream.run()
 
 
 @pytest.mark.connect
@@ -194,3 +222,21 @@ def test_streams_to_sparks_own_sinks_pass(session, stream):
     writer = stream.frame().writeStream.option("checkpointLocation", stream.checkpoint).trigger(availableNow=True)
     writer.partitionBy("p").format("parquet").start(target).awaitTermination()
     assert sorted(one.name for one in Path(target).glob("p=*")) == ["p=1", "p=2"]
+
+
+def test_workers_are_asked_what_they_have_once_for_all_epochs(session, table, stream, monkeypatch):
+    asked = []
+    ask = worker_check._asked
+
+    def counted(spark):
+        asked.append(spark)
+        return ask(spark)
+
+    monkeypatch.setattr(worker_check, "_asked", counted)
+    monkeypatch.setattr(worker_check, "_checked", type(worker_check._checked)())
+    monkeypatch.setattr(worker_check, "_equipped", set())
+    for number in range(3):
+        stream.ids(number)
+    stream.run()
+    assert len(table.refresh().snapshots) == 3
+    assert len(asked) == 1

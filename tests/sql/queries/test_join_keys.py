@@ -3,6 +3,7 @@ the same rows over the tables without the rows that planning could leave out at 
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,11 +15,11 @@ import pytest
 from floeberg.expr.bind import bind
 from floeberg.expr.evaluate import keeps
 from floeberg.spec.schemas.schema import Schema
-from floeberg.spec.types import INT, NestedField
+from floeberg.spec.types import INT, LONG, NestedField
 from floeberg.sql.conditions import join_conditions
 from floeberg.sql.conditions.predicates import Condition, Matches
 from floeberg.sql.conditions.to_expression import to_expression
-from floeberg.sql.queries import conjuncts, join_keys
+from floeberg.sql.queries import conjuncts, join_keys, unions
 from floeberg.sql.queries.column_sources import ColumnSources
 from floeberg.sql.queries.conjuncts import table_conditions
 from floeberg.sql.queries.join_keys import JoinKeys, KeySource
@@ -59,7 +60,7 @@ def read(sql: str) -> tuple[References, tuple[tuple[Condition, ...], ...]]:
         for relation, table in zip(references.relations, references.tables, strict=True)
     }
     sources = ColumnSources(references.cursor, columns, references.walk.cte_uses, lambda _: None)
-    return references, table_conditions(references, joins=JoinKeys(references, sources))
+    return references, table_conditions(references, joins=JoinKeys(references, sources, lambda _, __: INT))
 
 
 class Kept:
@@ -106,6 +107,7 @@ def matches(sql: str) -> set[str]:
 
 
 BOTH = {"f.k<d.dk", "d.dk<f.k"}
+F_BY_D = {"f.k<d.dk"}
 
 
 @pytest.mark.parametrize(
@@ -136,23 +138,31 @@ BOTH = {"f.k<d.dk", "d.dk<f.k"}
         ("SELECT * FROM lake.db.f LEFT JOIN lake.db.d ON f.k = dk WHERE coalesce(x, 1) = 1", {"d.dk<f.k"}),
         ("SELECT * FROM lake.db.f SEMI JOIN lake.db.d ON f.k = dk", BOTH),
         ("SELECT * FROM lake.db.f ANTI JOIN lake.db.d ON f.k = dk", {"d.dk<f.k"}),
-        ("SELECT * FROM lake.db.f WHERE k IN (SELECT dk FROM lake.db.d WHERE x = 1)", {"f.k<d.dk"}),
-        ("SELECT * FROM lake.db.f WHERE k IN (SELECT DISTINCT dk FROM lake.db.d)", {"f.k<d.dk"}),
+        ("SELECT * FROM lake.db.f WHERE k IN (SELECT dk FROM lake.db.d WHERE x = 1)", BOTH),
+        ("SELECT * FROM lake.db.f WHERE k IN (SELECT DISTINCT dk FROM lake.db.d)", BOTH),
         ("SELECT * FROM lake.db.f WHERE k NOT IN (SELECT dk FROM lake.db.d)", set()),
         ("SELECT * FROM lake.db.f WHERE k IN (SELECT max(dk) FROM lake.db.d)", set()),
         ("SELECT * FROM lake.db.f WHERE k IN (SELECT dk FROM lake.db.d GROUP BY dk HAVING count(*) > 1)", set()),
         ("SELECT * FROM lake.db.f WHERE k IN (SELECT dk FROM lake.db.d LIMIT 1)", set()),
         ("SELECT * FROM lake.db.f WHERE k IN (SELECT dk FROM lake.db.d UNION ALL SELECT 1)", set()),
         ("SELECT * FROM lake.db.f WHERE k IN (SELECT dk FROM lake.db.d) OR v = 1", set()),
-        ("SELECT * FROM lake.db.f WHERE EXISTS (SELECT 1 FROM lake.db.d WHERE dk = f.k)", {"f.k<d.dk"}),
-        ("SELECT * FROM lake.db.f WHERE EXISTS (SELECT * FROM lake.db.d WHERE f.k = d.dk AND x = 1)", {"f.k<d.dk"}),
-        ("SELECT * FROM lake.db.f WHERE EXISTS (SELECT 1 FROM lake.db.d WHERE dk = k)", {"f.k<d.dk"}),
+        ("SELECT * FROM lake.db.f WHERE EXISTS (SELECT 1 FROM lake.db.d WHERE dk = f.k)", BOTH),
+        ("SELECT * FROM lake.db.f WHERE EXISTS (SELECT * FROM lake.db.d WHERE f.k = d.dk AND x = 1)", BOTH),
+        ("SELECT * FROM lake.db.f WHERE EXISTS (SELECT 1 FROM lake.db.d WHERE dk = k)", BOTH),
         ("SELECT * FROM lake.db.f WHERE EXISTS (SELECT 1 FROM lake.db.d, lake.db.e WHERE dk = k)", {"d.dk<e.k", "e.k<d.dk"}),
         ("SELECT * FROM lake.db.f WHERE EXISTS (SELECT 1 FROM lake.db.d, other.o WHERE dk = v)", set()),
         ("SELECT * FROM lake.db.f WHERE EXISTS (SELECT count(*) FROM lake.db.d WHERE dk = f.k)", set()),
         ("SELECT * FROM lake.db.f WHERE EXISTS (SELECT 1 FROM lake.db.d WHERE dk = f.k LIMIT 1)", set()),
         ("SELECT * FROM lake.db.f WHERE NOT EXISTS (SELECT 1 FROM lake.db.d WHERE dk = f.k)", set()),
         ("SELECT * FROM lake.db.f WHERE v > (SELECT max(x) FROM lake.db.d WHERE dk = f.k)", set()),
+        ("SELECT * FROM lake.db.f WHERE k = (SELECT dk FROM lake.db.d WHERE x = 1)", F_BY_D),
+        ("SELECT * FROM lake.db.f WHERE k = (SELECT DISTINCT (dk) FROM lake.db.d WHERE x = 1)", F_BY_D),
+        ("SELECT * FROM lake.db.f WHERE k = (SELECT max(dk) FROM lake.db.d WHERE x = 1)", set()),
+        ("SELECT * FROM lake.db.f WHERE k = (SELECT dk FROM lake.db.d LIMIT 1)", set()),
+        ("SELECT * FROM lake.db.f WHERE k = (SELECT dk FROM lake.db.d) + 1", set()),
+        ("SELECT * FROM lake.db.f WHERE k <> (SELECT dk FROM lake.db.d)", set()),
+        ("SELECT * FROM lake.db.f WHERE k NOT IN (SELECT dk FROM lake.db.d) AND v IN (SELECT x FROM lake.db.d)", {"f.v<d.x", "d.x<f.v"}),
+        ("SELECT * FROM lake.db.f WHERE v IN (SELECT x FROM (SELECT dk, x FROM lake.db.d LIMIT 3) q)", set()),
         ("SELECT * FROM lake.db.f, LATERAL (SELECT * FROM lake.db.d WHERE dk = f.k) l WHERE l.dk = f.k", set()),
         ("SELECT * FROM lake.db.f JOIN lake.db.e USING (k) WHERE y = 1", {"f.k<e.k", "e.k<f.k"}),
         ("SELECT * FROM lake.db.f LEFT JOIN lake.db.e USING (k)", {"e.k<f.k"}),
@@ -167,6 +177,14 @@ BOTH = {"f.k<d.dk", "d.dk<f.k"}
         ("SELECT * FROM (SELECT k, row_number() OVER (ORDER BY v) FROM lake.db.f) q, lake.db.d WHERE k = dk", set()),
         ("SELECT * FROM (SELECT k, max(v) m FROM lake.db.f GROUP BY k) q, lake.db.d WHERE k = dk", set()),
         ("SELECT * FROM (SELECT k FROM lake.db.f UNION ALL SELECT 1) q, lake.db.d WHERE k = dk", set()),
+        ("SELECT * FROM (SELECT k FROM lake.db.f UNION ALL SELECT g FROM lake.db.f) q, lake.db.d WHERE k = dk", {"f.k<d.dk", "f.g<d.dk"}),
+        ("SELECT * FROM (SELECT k FROM lake.db.f UNION (SELECT g FROM lake.db.f)) q, lake.db.d WHERE k = dk", {"f.k<d.dk", "f.g<d.dk"}),
+        ("SELECT * FROM (SELECT k, g FROM lake.db.f UNION ALL BY NAME SELECT g, k FROM lake.db.f) q, lake.db.d WHERE k = dk", set()),
+        ("SELECT * FROM (SELECT k FROM lake.db.f EXCEPT SELECT g FROM lake.db.f) q, lake.db.d WHERE k = dk", set()),
+        ("SELECT * FROM (SELECT k FROM lake.db.f UNION ALL SELECT g FROM lake.db.f LIMIT 3) q, lake.db.d WHERE k = dk", set()),
+        ("SELECT * FROM (SELECT k FROM lake.db.f UNION ALL (SELECT g FROM lake.db.f LIMIT 3)) q, lake.db.d WHERE k = dk", set()),
+        ("SELECT * FROM (SELECT k FROM lake.db.f UNION ALL SELECT g + 1 FROM lake.db.f) q, lake.db.d WHERE k = dk", set()),
+        ("SELECT * FROM (SELECT k FROM lake.db.f UNION ALL SELECT g FROM lake.db.f GROUP BY g) q, lake.db.d WHERE k = dk", {"f.k<d.dk"}),
         ("SELECT * FROM lake.db.f TABLESAMPLE (5 ROWS), lake.db.d WHERE k = dk", set()),
         ("SELECT * FROM lake.db.f, lake.db.d TABLESAMPLE (5 ROWS) WHERE k = dk", {"d.dk<f.k"} - {"d.dk<f.k"}),
         ("SELECT * FROM lake.db.f LATERAL VIEW explode(array(1)) t AS w, lake.db.d WHERE f.k = dk", set()),
@@ -181,6 +199,16 @@ BOTH = {"f.k<d.dk", "d.dk<f.k"}
 )  # fmt: skip
 def test_rows_that_match_nothing_are_needless_only_where_the_join_drops_them(sql: str, expected: set[str]) -> None:
     assert matches(sql) == expected
+
+
+def test_a_union_of_columns_of_two_types_lets_nothing_through() -> None:
+    sql = "SELECT * FROM (SELECT k FROM lake.db.f UNION ALL SELECT g FROM lake.db.f) q, lake.db.d WHERE k = dk AND q.k = 1"
+    references = find_references(sql, LAKE)
+    columns = {id(relation): frozenset(("k", "g", "v", "dk")) for relation in references.relations}
+    sources = ColumnSources(references.cursor, columns, references.walk.cte_uses, lambda _: None)
+    types = {"k": INT, "g": LONG, "dk": INT}
+    joins = JoinKeys(references, sources, lambda _, column: types.get(column))
+    assert table_conditions(references, joins=joins)[:2] == ((), ())
 
 
 @pytest.fixture(scope="module")
@@ -278,6 +306,36 @@ def null_safe(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(join_conditions._JoinConditionParser, "_same_value", same_value)
 
 
+def in_any_set_operation(patch: pytest.MonkeyPatch) -> None:
+    own = conjuncts.union_branches
+    patch.setattr(conjuncts, "union_branches", lambda body: own(dataclasses.replace(body, kind="UNION", by_name=False)))
+
+
+def limited_branches(patch: pytest.MonkeyPatch) -> None:
+    own = unions.union_branches
+
+    def branches(body: Any) -> Any:
+        return branches(body.body) if isinstance(body, join_keys.Query) else own(body)
+
+    patch.setattr(unions, "union_branches", branches)
+    patch.setattr(conjuncts, "union_branches", branches)
+
+
+def by_position(patch: pytest.MonkeyPatch) -> None:
+    """Takes a column of another name in the second branch."""
+    own = conjuncts.union_columns
+
+    def named(cursor: Any, branches: Any, type_of: Any) -> Any:
+        first = own(cursor, branches, type_of)[0]
+        return [first for _ in branches]
+
+    patch.setattr(conjuncts, "union_columns", named)
+
+
+def of_first_use(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(conjuncts._Push, "_of_any_use", lambda self, cte: self._asked.get(id(cte), [[]])[0])
+
+
 def used_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(conjuncts._Push, "_single_use", lambda *_: True)
     patch.setattr(conjuncts._Push, "_note", lambda self, relation, found: self.found.setdefault(id(relation), found))
@@ -301,6 +359,11 @@ def used_once(patch: pytest.MonkeyPatch) -> None:
         (without("_is_outside", lambda *_: True), "SELECT * FROM lake.db.f WHERE EXISTS (SELECT 1 FROM lake.db.d, lake.db.e WHERE dk = k AND x = 1)"),
         (lambda patch: patch.setattr(join_keys, "_is_changed", lambda _: False), "SELECT * FROM lake.db.f, lake.db.d AS d(x, dk, s) WHERE k = dk"),
         (used_once, "WITH c AS (SELECT * FROM lake.db.f) SELECT k FROM c, lake.db.d WHERE k = dk AND x = 1 UNION ALL SELECT k FROM c"),
+        (in_any_set_operation, "SELECT * FROM (SELECT k, g FROM lake.db.f UNION ALL BY NAME SELECT g, k FROM lake.db.f) q, lake.db.d WHERE k = dk AND x = 1"),
+        (limited_branches, "SELECT * FROM (SELECT k FROM lake.db.f UNION ALL (SELECT g FROM lake.db.f ORDER BY g, k, v LIMIT 9)) q, lake.db.d WHERE k = dk AND x = 1"),
+        (by_position, "SELECT * FROM (SELECT k, g FROM lake.db.f UNION ALL SELECT g, k FROM lake.db.f) q, lake.db.d WHERE k = dk AND x = 1"),
+        (of_first_use, "WITH c AS (SELECT * FROM lake.db.f) SELECT k FROM c WHERE v = 1 UNION ALL SELECT k FROM c WHERE v = 2"),
+        (lambda patch: patch.setattr(conjuncts, "group_columns", lambda *_: frozenset({("k",)})), "SELECT * FROM (SELECT k, g, count(*) AS n FROM lake.db.f GROUP BY ROLLUP (k, g)) q WHERE k IS NULL"),
         (lambda patch: patch.setattr(conjuncts._Push, "_through", lambda self, _, conditions: conditions), "SELECT * FROM (SELECT k, max(v) AS g, count(*) AS v FROM lake.db.f GROUP BY ALL) q, lake.db.d WHERE q.g = dk AND x = 1"),
     ],
 )  # fmt: skip

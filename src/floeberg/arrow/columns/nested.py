@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -77,3 +77,32 @@ def _without_nulls(array: pa.Array) -> pa.Array:
     else:
         return pa.Array.from_buffers(kind, len(array), [None, *own[1:]], null_count=0, offset=array.offset)
     return pa.Array.from_buffers(kind, len(array), buffers, null_count=0, offset=array.offset, children=children)
+
+
+def counted_type(kind: pa.DataType) -> pa.DataType:
+    """The type with numbers for dates and timestamps, of which Python's own hold fewer years and no nanoseconds."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(counted_type(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        key, item = kind.key_field, kind.item_field
+        return pa.map_(key.with_type(counted_type(key.type)), item.with_type(counted_type(item.type)))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(counted_type(kind.value_type)))
+    if pa.types.is_date32(kind):
+        return pa.int32()
+    return pa.int64() if pa.types.is_timestamp(kind) else kind
+
+
+def counted(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with numbers for dates and timestamps."""
+    columns = [column.cast(counted_type(column.type)) for column in rows.columns]
+    return pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
+
+
+def shown_rows(rows: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows as a message shows them: as Python values, or as numbers where Python has no such date."""
+    try:
+        found: list[dict[str, Any]] = rows.to_pylist()
+    except (OverflowError, ValueError):
+        found = counted(rows).to_pylist()
+    return found

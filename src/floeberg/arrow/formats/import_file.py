@@ -22,14 +22,14 @@ from floeberg.arrow.formats.projection import Projection
 from floeberg.arrow.formats.read_avro import avro_fields
 from floeberg.arrow.formats.read_orc import orc_fields
 from floeberg.arrow.formats.read_parquet import FileBatch, open_parquet, row_group_offset
-from floeberg.arrow.formats.resolve_ids import resolve_ids, spelled_mapping
+from floeberg.arrow.formats.resolve_ids import refuse_ambiguous, resolve_ids, spelled_mapping
 from floeberg.arrow.formats.row_groups import chunk_statistics, find_leaf
 from floeberg.effects.protocols import Store
 from floeberg.errors import DataFileCorrupt
 from floeberg.spec.schemas.name_mapping import NameMapping
 from floeberg.spec.schemas.schema import MAX_COLUMN_FIELD_ID, Schema
 from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
-from floeberg.spec.types import NestedField
+from floeberg.spec.types import ListType, MapType, NestedField, StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ def describe_file(
     partition values; `known_names` are the names that each field id of the table has or had.
 
     Raises DataFileCorrupt when it could not be read with the schema, holds row ids that are not the table's, has the field ids
-    of another table, none of the table's columns, or other values than `constants` in a partition column.
+    of another table, none of the table's columns, two that are one of them, one whose name was another column's when earlier
+    files were added, or other values than `constants` in a partition column.
     """
     opened = open_parquet(store, location) if file_format is FileFormat.PARQUET else None
     stored = _stored_columns(store, location, file_format, schema, opened)
@@ -67,7 +68,10 @@ def describe_file(
         _refuse_foreign_ids(stored, known_names or {}, location)
     elif mapping is not None:
         mapping = spelled_mapping(mapping, stored)
+        refuse_ambiguous(stored, mapping, location=location)
     fields = resolve_ids(stored, location=location, name_mapping=mapping)
+    if mapping is not None:
+        _refuse_names_of_others(fields, schema.fields, location)
     constants = constants or {}
     _refuse_unrelated(fields, schema, constants, location)
     file = DataFile(
@@ -191,6 +195,30 @@ def _refuse_foreign_ids(fields: Sequence[FileField], known_names: Mapping[int, C
                 "rows instead of adding the file",
                 location=location,
             )
+
+
+def _refuse_names_of_others(fields: Sequence[FileField], members: Sequence[NestedField], location: str) -> None:
+    """The name mapping keeps a name for the column that had it when earlier files were added. Where another column has the
+    name now, the file's column would be read as the wrong one, or not at all."""
+    for field in fields:
+        own = next((member for member in members if member.name == field.name), None)
+        if own is None and field.field_id is not None:
+            own = next((member for member in members if member.name.lower() == field.name.lower()), None)
+        if own is not None and own.field_id != field.field_id:
+            raise DataFileCorrupt(
+                f"{location}: column {field.name!r} would not be read as the table's column {own.name!r}: files that were "
+                "added earlier have this name for a column that was renamed or dropped since; copy its rows "
+                "(INSERT INTO … SELECT) instead of adding the file",
+                location=location,
+                column=field.name,
+            )
+        target = next((member for member in members if member.field_id == field.field_id), None)
+        if target is not None and isinstance(target.type, StructType) and field.is_struct:
+            _refuse_names_of_others(field.children, target.type.members, location)
+        elif target is not None and isinstance(target.type, ListType | MapType):
+            for child, below in zip(field.children, target.type.fields, strict=False):
+                if isinstance(below.type, StructType) and child.is_struct and child.field_id == below.field_id:
+                    _refuse_names_of_others(child.children, below.type.members, location)
 
 
 def _refuse_unrelated(

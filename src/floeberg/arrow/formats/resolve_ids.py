@@ -33,18 +33,18 @@ def resolve_ids(
         return fields
     if has_ids(fields):
         if name_mapping is not None and map_partly:
-            fields = tuple(_mapped(field, name_mapping.fields) for field in fields)
+            fields = _mapped_columns(fields, name_mapping)
         _note_partial_ids(fields, location)
         return fields
     if name_mapping is not None:
-        return tuple(_mapped(field, name_mapping.fields) for field in fields)
+        return _mapped_columns(fields, name_mapping)
     if by_position is not None:
         return fields_by_position(fields, by_position, location=location)
     if by_name is not None:
         tolerate(
             Leniency.COLUMNS_BY_NAME, location, "has no field ids, and the table no name mapping: columns go by name"
         )
-        return tuple(_mapped(field, create_name_mapping(by_name).fields) for field in fields)
+        return _mapped_columns(fields, create_name_mapping(by_name))
     raise _without_ids(fields, location, "the table has no name mapping to find its columns")
 
 
@@ -163,25 +163,61 @@ def _placed_all(
     return tuple(_placed(field, target, location) for field, target in zip(fields, targets, strict=True))
 
 
-def _mapped(field: FileField, mappings: Sequence[MappedField]) -> FileField:
-    """The field with the id that the mapping gives to its name, unless it has one of its own."""
-    found = next((mapping for mapping in mappings if field.name in mapping.names), None)
-    below = found.fields if found is not None else ()
-    field_id = field.field_id if field.field_id is not None or found is None else found.field_id
-    if _is_list_of_pairs(field) and {"key", "value"} <= {name for mapping in below for name in mapping.names}:
+def _mapped_columns(fields: Sequence[FileField], mapping: NameMapping) -> tuple[FileField, ...]:
+    return _mapped_all(fields, [field.name for field in fields], mapping.fields)
+
+
+def _mapped_all(
+    fields: Sequence[FileField], names: Sequence[str], mappings: Sequence[MappedField]
+) -> tuple[FileField, ...]:
+    """Fields of one level with the ids that the mapping gives to their names.
+
+    A renamed column has several names, and a file may hold another column under a later one. Names are in the order in
+    which the column got them, so the first that a file has is the column's.
+    """
+    found = [next((one for one in mappings if name in one.names), None) for name in names]
+    first: dict[int, int] = {}
+    for number, (name, mapping) in enumerate(zip(names, found, strict=True)):
+        if mapping is not None:
+            known = first.setdefault(id(mapping), number)
+            if mapping.names.index(name) < mapping.names.index(names[known]):
+                first[id(mapping)] = number
+    return tuple(
+        _mapped(field, mapping if mapping is not None and first[id(mapping)] == number else None)
+        for number, (field, mapping) in enumerate(zip(fields, found, strict=True))
+    )
+
+
+def _mapped(field: FileField, mapping: MappedField | None) -> FileField:
+    """The field with the id that the mapping gives to it, unless it has one of its own."""
+    below = mapping.fields if mapping is not None else ()
+    field_id = field.field_id if field.field_id is not None or mapping is None else mapping.field_id
+    if _is_list_of_pairs(field) and {"key", "value"} <= {name for one in below for name in one.names}:
         (pair,) = field.children
         pairs = replace(pair, children=_mapped_all(pair.children, ["key", "value"], below))
         return replace(field, field_id=field_id, children=(pairs,))
     return replace(field, field_id=field_id, children=_mapped_all(field.children, _child_names(field), below))
 
 
-def _mapped_all(
-    fields: Sequence[FileField], names: Sequence[str], mappings: Sequence[MappedField]
-) -> tuple[FileField, ...]:
-    return tuple(
-        replace(_mapped(replace(field, name=name), mappings), name=field.name)
-        for field, name in zip(fields, names, strict=True)
-    )
+def refuse_ambiguous(fields: Sequence[FileField], mapping: NameMapping, *, location: str) -> None:
+    """Raises DataFileCorrupt for a file without ids in which two columns are one column of the mapping."""
+    _refuse_ambiguous(fields, [field.name for field in fields], mapping.fields, location)
+
+
+def _refuse_ambiguous(
+    fields: Sequence[FileField], names: Sequence[str], mappings: Sequence[MappedField], location: str
+) -> None:
+    for mapping in mappings:
+        own = [number for number, name in enumerate(names) if name in mapping.names]
+        if len(own) > 1:
+            raise DataFileCorrupt(
+                f"{location} has the columns {', '.join(repr(names[number]) for number in own)}, which are all names of one "
+                f"column of the table (id {mapping.field_id}); copy its rows instead of adding the file, or take the names "
+                "that are not this column's out of the table property schema.name-mapping.default",
+                location=location,
+            )
+        for number in own:
+            _refuse_ambiguous(fields[number].children, _child_names(fields[number]), mapping.fields, location)
 
 
 def _is_list_of_pairs(field: FileField) -> bool:

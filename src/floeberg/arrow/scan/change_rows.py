@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from floeberg.arrow.columns.key_set import as_comparable
+from floeberg.arrow.columns.nested import counted_type, shown_rows
 from floeberg.errors import InvalidInput
 from floeberg.scan.change_form import ChangeForm
 from floeberg.scan.changelog_tasks import ChangeType
@@ -86,9 +87,8 @@ def _with_update_images(changes: pa.Table, columns: Sequence[str], deleted: Mask
     keys = row_codes([*(changes.column(name) for name in columns), changes.column(CHANGE_ORDINAL.name)])
     counts = np.bincount(keys[deleted], minlength=int(keys.max()) + 1 if len(keys) else 0)
     if len(counts) and counts.max() > 1:
-        row = (
-            changes.slice(int(np.flatnonzero(deleted & (counts[keys] > 1))[0]), 1).select(list(columns)).to_pylist()[0]
-        )
+        place = int(np.flatnonzero(deleted & (counts[keys] > 1))[0])
+        (row,) = shown_rows(changes.slice(place, 1).select(list(columns)).to_batches()[0])
         raise InvalidInput(
             f"updates cannot be computed: one snapshot deletes several rows with the identifier columns {row!r:.200}; give "
             "identifier_columns that tell all rows apart, or compute_updates => false"
@@ -129,23 +129,10 @@ def _codes(column: pa.Array | pa.ChunkedArray) -> Codes:
         array = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     if pa.types.is_nested(array.type):
         numbers: dict[str, int] = {}
-        values = array.cast(_plain(array.type)).to_pylist()
+        values = array.cast(counted_type(array.type)).to_pylist()
         return np.array([numbers.setdefault(repr(value), len(numbers)) for value in values], dtype=np.int64)
     if pa.types.is_null(array.type):
         return np.zeros(len(array), dtype=np.int64)
     encoded = as_comparable(array).dictionary_encode(null_encoding="encode")
     codes: Codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type with numbers for timestamps, whose nanoseconds Python's own do not hold."""
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_plain(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(
-            kind.key_field.with_type(_plain(kind.key_type)), kind.item_field.with_type(_plain(kind.item_type))
-        )
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
-    return pa.int64() if pa.types.is_timestamp(kind) else kind

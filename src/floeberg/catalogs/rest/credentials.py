@@ -10,19 +10,15 @@ from floeberg.catalogs.rest.results import StorageCredential, TableResult
 from floeberg.effects.protocols import Capabilities, Effects, FileInfo, Store
 from floeberg.errors import CatalogError, UnsupportedFeature
 from floeberg.storage.prefixed import PrefixedStores, StoreOptions, combined
-from floeberg.storage.registry import StoreRegistry
+from floeberg.storage.registry import ENDS_AT_MS, StoreRegistry
 from floeberg.storage.secret import Secret
 
-EXPIRY_KEYS: Final = (
-    "s3.session-token-expires-at-ms",
-    "gcs.oauth2.token-expires-at",
-    "adls.sas-token-expires-at-ms",
-    "expiration-time",
-)
+EXPIRY_KEYS: Final = (*ENDS_AT_MS.values(), "expiration-time")
 EARLY_MS: Final = 5 * 60_000
 """Credentials are renewed this long before they end."""
 REMOTE_SIGNING: Final = "s3.remote-signing-enabled"
 _SAS_PREFIX: Final = "adls.sas-token."
+_SAS_END_PREFIX: Final = "adls.sas-token-expires-at-ms."
 
 Renew = Callable[[], Sequence[StorageCredential] | TableResult]
 
@@ -172,6 +168,8 @@ def _readable(config: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
         if key.startswith(_SAS_PREFIX):
             result.setdefault("adls.sas-token", value)
             result.setdefault("adls.account-name", key.removeprefix(_SAS_PREFIX).partition(".")[0])
+        elif key.startswith(_SAS_END_PREFIX):
+            result.setdefault("adls.sas-token-expires-at-ms", value)
     return result
 
 

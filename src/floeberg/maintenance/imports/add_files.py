@@ -41,6 +41,8 @@ class ImportRequest:
     file_format: FileFormat = FileFormat.PARQUET
     partition_filter: Mapping[str, str] = field(default_factory=dict)
     check_duplicate_files: bool = True
+    ignore_missing_files: bool = False
+    """Whether files that are gone by the time they are opened are left out."""
     zone: tzinfo = UTC
     """Of timestamps in the names of folders."""
     engine_summary: Mapping[str, str] = field(default_factory=dict)
@@ -94,7 +96,7 @@ def add_files(pointer: TablePointer, state: TableState, work: FileWork, request:
         name_mapping=import_mapping(metadata),
         known_names=_known_names(metadata),
     )
-    imported = describe_files(work, describer, files)
+    imported = describe_files(work, describer, files, ignores_missing=request.ignore_missing_files)
     if not imported:
         return AddedFiles(state=state, added_files=0, changed_partitions=0)
     operation = AddFiles(

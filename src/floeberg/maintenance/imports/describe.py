@@ -10,6 +10,7 @@ from msgspec import structs
 from floeberg.arrow.columns.metrics_config import MetricsConfig
 from floeberg.arrow.formats.import_file import ImportedFile, describe_file
 from floeberg.effects.protocols import Store
+from floeberg.errors import FileNotFound
 from floeberg.maintenance.file_work import FileWork
 from floeberg.spec.schemas.name_mapping import NameMapping
 from floeberg.spec.schemas.schema import Schema
@@ -58,11 +59,21 @@ class _Describing:
 
     work: FileWork
     describer: FileDescriber
+    ignores_missing: bool
 
-    def __call__(self, file: FileToImport) -> ImportedFile:
-        return self.describer.describe(self.work.store_for(file.location), file)
+    def __call__(self, file: FileToImport) -> ImportedFile | None:
+        try:
+            return self.describer.describe(self.work.store_for(file.location), file)
+        except FileNotFound:
+            if self.ignores_missing:
+                return None
+            raise
 
 
-def describe_files(work: FileWork, describer: FileDescriber, files: Sequence[FileToImport]) -> list[ImportedFile]:
-    """Describes files, in their order. Raises DataFileCorrupt, FileNotFound, each naming the file."""
-    return list(work.each(_Describing(work, describer), files))
+def describe_files(
+    work: FileWork, describer: FileDescriber, files: Sequence[FileToImport], *, ignores_missing: bool = False
+) -> list[ImportedFile]:
+    """Describes files, in their order; those that are gone may be left out. Raises DataFileCorrupt, FileNotFound, each naming
+    the file."""
+    found = work.each(_Describing(work, describer, ignores_missing), files)
+    return [one for one in found if one is not None]

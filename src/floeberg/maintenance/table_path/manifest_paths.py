@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from floeberg.files.avro_edit import Record, edit_records
+from floeberg.maintenance.file_work import FileWork
 from floeberg.maintenance.table_path.delete_paths import MovedDeletes
 from floeberg.maintenance.table_path.prefix import PrefixChange
 from floeberg.spec.schemas.metadata_columns import DELETE_FILE_PATH
@@ -14,15 +15,34 @@ from floeberg.spec.snapshots.manifest_entry import EntryStatus, FileContent
 
 @dataclass(slots=True)
 class MovedManifest:
-    """A manifest for the new path, and the files that it has live, as they are named in the old one."""
+    """A manifest for the new path: its size, and the files that it has live, as they are named in the old one."""
 
-    data: bytes = b""
+    size_bytes: int = 0
     copied: list[str] = field(default_factory=list)
     """Data files and equality delete files, whose content stays."""
     moved_deletes: list[str] = field(default_factory=list)
 
 
-def moved_manifest(content: bytes, change: PrefixChange, deletes: Mapping[str, MovedDeletes]) -> MovedManifest:
+@dataclass(frozen=True, slots=True)
+class MovingManifests:
+    """Changes one manifest after the other, and stages those that the copy does not have. Travels to workers."""
+
+    work: FileWork
+    change: PrefixChange
+    deletes: Mapping[str, MovedDeletes]
+
+    def __call__(self, item: tuple[str, bool]) -> MovedManifest:
+        path, is_staged = item
+        content, moved = moved_manifest(self.work.store_for(path).read(path), self.change, self.deletes)
+        if is_staged:
+            where = self.change.staged(path)
+            self.work.store_for(where).replace(where, content)
+        return moved
+
+
+def moved_manifest(
+    content: bytes, change: PrefixChange, deletes: Mapping[str, MovedDeletes]
+) -> tuple[bytes, MovedManifest]:
     """A manifest with other paths; entries of position delete files also get the sizes and bounds of the changed files.
 
     Raises InvalidInput for a live file outside the source prefix."""
@@ -50,8 +70,9 @@ def moved_manifest(content: bytes, change: PrefixChange, deletes: Mapping[str, M
         else:
             _set_bounds(file, None)
 
-    moved.data = edit_records(content, edit)
-    return moved
+    edited = edit_records(content, edit)
+    moved.size_bytes = len(edited)
+    return edited, moved
 
 
 def _set_size(file: Record, written: MovedDeletes) -> None:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final
 
 from floeberg.catalogs.metadata_files import discard, metadata_folder, read_metadata
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import FileNotFound, InvalidInput
-from floeberg.maintenance.table_path.delete_paths import MovedDeletes, moved_deletes
-from floeberg.maintenance.table_path.manifest_paths import MovedManifest, moved_manifest, moved_manifest_list
+from floeberg.maintenance.file_work import FileWork
+from floeberg.maintenance.table_path.delete_paths import MovedDeletes, MovingDeletes
+from floeberg.maintenance.table_path.manifest_paths import MovedManifest, MovingManifests, moved_manifest_list
 from floeberg.maintenance.table_path.metadata_paths import moved_metadata
 from floeberg.maintenance.table_path.prefix import PrefixChange
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -26,12 +26,8 @@ from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent, Manife
 from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.storage.location import join
 
-T = TypeVar("T")
-R = TypeVar("R")
-
 FILE_LIST: Final = "file-list"
 NO_FILE_LIST: Final = "N/A"
-_THREADS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +55,14 @@ class RewrittenPaths:
     rewritten_delete_files: int
 
 
-def rewrite_table_path(pointer: TablePointer, state: TableState, request: PathRequest) -> RewrittenPaths:
-    """Raises InvalidInput for prefixes that do not fit the table, versions that it does not have, and files outside the source
-    prefix. What was staged until then is removed."""
+def rewrite_table_path(
+    pointer: TablePointer, state: TableState, work: FileWork, request: PathRequest
+) -> RewrittenPaths:
+    """Delete files and manifests are changed and staged by the work.
+
+    Raises InvalidInput for prefixes that do not fit the table, versions that it does not have, and files outside the source
+    prefix. What was staged until then is removed.
+    """
     versions = _versions(pointer, state, request)
     staging = request.staging_location or join(
         metadata_folder(state.metadata), f"copy-table-staging-{pointer.effects.ids.uuid()}"
@@ -69,7 +70,7 @@ def rewrite_table_path(pointer: TablePointer, state: TableState, request: PathRe
     change = PrefixChange.of(
         table=state.identifier, source=request.source_prefix, target=request.target_prefix, staging=staging
     )
-    job = _Job(pointer, change)
+    job = _Job(pointer, change, work)
     try:
         return job.run(versions, create_file_list=request.create_file_list)
     except BaseException:
@@ -126,6 +127,7 @@ class _Job:
 
     pointer: TablePointer
     change: PrefixChange
+    work: FileWork
     written: list[str] = field(default_factory=list)
     copies: dict[str, str] = field(default_factory=dict)
     """What is to be copied, by where it goes."""
@@ -138,13 +140,12 @@ class _Job:
         manifests = {
             one.manifest_path: one for snapshot in snapshots for one in workspace.manifests(snapshot, versions.end)
         }
-        deletes = self._deletes(workspace, versions.end, manifests.values())
-        moved = self._manifests(manifests, {path: one for path, (_, one) in deletes.items()})
+        deletes = self._deletes(workspace, versions.end, manifests.values(), known_files)
+        moved = self._manifests(manifests, {path: one for path, (_, one) in deletes.items()}, known)
         new = {path: one for path, one in moved.items() if path not in known}
-        self._stage_contents(new, {path: one for path, (_, one) in deletes.items()}, known_files)
-        for path, one in new.items():
-            self._stage(path, one.data)
-        self._stage_lists(snapshots, {path: len(one.data) for path, one in moved.items()})
+        for manifest in new.values():
+            self.copies |= {self.change.new(path): path for path in manifest.copied if path not in known_files}
+        self._stage_lists(snapshots, {path: one.size_bytes for path, one in moved.items()})
         self._stage_metadata(versions)
         in_new = {path for one in new.values() for path in one.moved_deletes}
         return RewrittenPaths(
@@ -173,9 +174,10 @@ class _Job:
         return set(known), files
 
     def _deletes(
-        self, workspace: Workspace, metadata: TableMetadata, manifests: Iterable[ManifestFile]
+        self, workspace: Workspace, metadata: TableMetadata, manifests: Iterable[ManifestFile], known_files: set[str]
     ) -> dict[str, tuple[int, MovedDeletes]]:
-        """The changed position delete files and files of deletion vectors, and how many entries each has."""
+        """The changed position delete files and files of deletion vectors, and how many entries each has. Those that the copy
+        has are only measured."""
         files: dict[str, DataFile] = {}
         entries: dict[str, set[tuple[str, int | None]]] = {}
         for manifest in manifests:
@@ -186,33 +188,19 @@ class _Job:
                 if file.content is FileContent.POSITION_DELETES:
                     files.setdefault(file.file_path, file)
                     entries.setdefault(file.file_path, set()).add(file.identity)
-        clock = self.pointer.effects.clock
-
-        def moved(file: DataFile) -> MovedDeletes:
-            return moved_deletes(self.pointer.store_for(file.file_path), file, self.change, clock=clock)
-
-        return {path: (len(entries[path]), one) for path, one in zip(files, _each(moved, files.values()), strict=True)}
+        self._is_staged(path for path in files if path not in known_files)
+        moving = MovingDeletes(self.work, self.change, self.pointer.effects.clock)
+        found = self.work.each(moving, [(file, path not in known_files) for path, file in files.items()])
+        return {path: (len(entries[path]), one) for path, one in zip(files, found, strict=True)}
 
     def _manifests(
-        self, manifests: Mapping[str, ManifestFile], deletes: Mapping[str, MovedDeletes]
+        self, manifests: Mapping[str, ManifestFile], deletes: Mapping[str, MovedDeletes], known: set[str]
     ) -> dict[str, MovedManifest]:
-        """Every manifest of the new manifest lists, changed: those that the copy has are only measured."""
-
-        def moved(path: str) -> MovedManifest:
-            return moved_manifest(self.pointer.store_for(path).read(path), self.change, deletes)
-
-        return dict(zip(manifests, _each(moved, manifests), strict=True))
-
-    def _stage_contents(
-        self, manifests: Mapping[str, MovedManifest], deletes: Mapping[str, MovedDeletes], known_files: set[str]
-    ) -> None:
-        for manifest in manifests.values():
-            for path in manifest.copied:
-                if path not in known_files:
-                    self.copies[self.change.new(path)] = path
-            for path in manifest.moved_deletes:
-                if path not in known_files and self.change.new(path) not in self.copies:
-                    self._stage(path, deletes[path].data)
+        """Every manifest of the new manifest lists, changed. Those that the copy has are only measured."""
+        self._is_staged(path for path in manifests if path not in known)
+        moving = MovingManifests(self.work, self.change, deletes)
+        found = self.work.each(moving, [(path, path not in known) for path in manifests])
+        return dict(zip(manifests, found, strict=True))
 
     def _stage_lists(self, snapshots: Iterable[Snapshot], sizes: Mapping[str, int]) -> None:
         for snapshot in snapshots:
@@ -230,11 +218,17 @@ class _Job:
             content = self.pointer.store_for(location).read(location)
             self._stage(location, moved_metadata(content, location, self.change))
 
+    def _is_staged(self, paths: Iterable[str]) -> None:
+        """Notes what is staged, before it is, so that it is removed when the rewrite fails."""
+        for path in paths:
+            where = self.change.staged(path)
+            self.written.append(where)
+            self.copies[self.change.new(path)] = where
+
     def _stage(self, path: str, content: bytes) -> None:
+        self._is_staged([path])
         where = self.change.staged(path)
-        self.written.append(where)
         self.pointer.store_for(where).replace(where, content)
-        self.copies[self.change.new(path)] = where
 
     def _file_list(self) -> str:
         text = io.StringIO()
@@ -248,9 +242,3 @@ class _Job:
 def _statistics(metadata: TableMetadata) -> Iterator[str]:
     yield from (file.statistics_path for file in metadata.statistics)
     yield from (file.statistics_path for file in metadata.partition_statistics)
-
-
-def _each(work: Callable[[T], R], things: Iterable[T]) -> list[R]:
-    """The results in their order; files are read at the same time."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        return list(pool.map(work, things))

@@ -16,6 +16,7 @@ from floeberg.storage.secret import redact
 ROOT: Final = "/ui"
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB", "PB")
 _LONGEST: Final = 200
+_LARGEST: Final = 2**64
 _SEPARATOR: Final = "\x1f"
 
 
@@ -56,6 +57,8 @@ def shown_bytes(count: int | None) -> str:
     """A size for people: `3.4 MB`."""
     if count is None:
         return "–"
+    if abs(count) > _LARGEST:
+        return shown_value(count)
     size, unit = float(count), 0
     while size >= 1000 and unit < len(_UNITS) - 1:
         size, unit = size / 1000, unit + 1
@@ -67,7 +70,9 @@ def shown_number(count: int | str | None) -> str:
     if count is None:
         return "–"
     text = str(count)
-    return f"{int(text):,}".replace(",", "\u202f") if text.lstrip("-").isdecimal() else text
+    digits = text.removeprefix("-")
+    is_number = digits.isdecimal() and len(digits) <= _LONGEST
+    return f"{int(text):,}".replace(",", "\u202f") if is_number else shown_value(text)
 
 
 def shown_time(timestamp_ms: int | None) -> str:

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from floeberg.catalogs.identifiers import Identifier, Namespace, to_identifier, to_namespace
-from floeberg.errors import FloebergError, NotFound
+from floeberg.errors import FloebergError, InvalidInput, NotFound
 from floeberg.server.error_bodies import status_of
 from floeberg.server.page import catalog_views, definition_views, file_views, health_views, row_views
 from floeberg.server.page.rendering import ROOT, page
@@ -49,7 +49,7 @@ def page_routes(catalogs: Mapping[str, ServedCatalog]) -> list[Route]:
         if tab not in VIEWS:
             raise NotFound(f"a table has no page {tab[:60]!r}; it has: {', '.join(VIEWS)}")
         identifier = _identifier(request)
-        loaded = served.catalog.load_table(identifier)
+        loaded = served.table_to_read(identifier)
         return VIEWS[tab](TablePage(served.name, identifier, loaded, tab, request.query_params))
 
     def namespace(request: Request) -> Response:
@@ -74,7 +74,12 @@ def page_routes(catalogs: Mapping[str, ServedCatalog]) -> list[Route]:
         Route(f"{ROOT}/{{catalog}}/v/{{namespace}}/{{name}}", _respond(view)),
         Route(f"{ROOT}/{{catalog}}/t/{{namespace}}/{{name}}", to_overview),
         Route(f"{ROOT}/{{catalog}}/t/{{namespace}}/{{name}}/{{tab}}", _respond(table)),
+        Route(f"{ROOT}/{{rest:path}}", _respond(_nothing)),
     ]
+
+
+def _nothing(request: Request) -> Response:
+    raise NotFound(f"there is no page {request.url.path[:200]}")
 
 
 def _respond(answer: Callable[[Request], Response]) -> _Respond:
@@ -110,15 +115,23 @@ async def _style(request: Request) -> Response:
 
 
 def _served(catalogs: Mapping[str, ServedCatalog], request: Request) -> ServedCatalog:
-    name = unquote(request.path_params["catalog"])
+    name = _decoded(request, "catalog")
     if name not in catalogs:
         raise NotFound(f"this server has no catalog {name[:100]!r}; it has: {', '.join(catalogs)}")
     return catalogs[name]
 
 
 def _namespace(request: Request) -> Namespace:
-    return to_namespace(unquote(request.path_params["namespace"]).split(_SEPARATOR))
+    return to_namespace(_decoded(request, "namespace").split(_SEPARATOR))
 
 
 def _identifier(request: Request) -> Identifier:
-    return to_identifier((*_namespace(request), unquote(request.path_params["name"])))
+    return to_identifier((*_namespace(request), _decoded(request, "name")))
+
+
+def _decoded(request: Request, part: str) -> str:
+    text: str = request.path_params[part]
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{text[:200]!r} is no percent-encoded UTF-8") from None

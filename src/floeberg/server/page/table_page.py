@@ -31,6 +31,8 @@ TABS: Final = (
     ("query", "Query"),
 )
 CURRENT: Final = "current"
+MOST_DIGITS: Final = 19
+"""Of a 64-bit number."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class TablePage:
         text = self.given(name)
         if text is None:
             return default
-        if not text.isdecimal() or not least <= int(text[:12]) <= most:
+        if not text.isdecimal() or len(text) > MOST_DIGITS or not least <= int(text) <= most:
             raise InvalidInput(f"{name} must be a number from {least} to {most}, not {text[:60]!r}")
         return int(text)
 
@@ -74,7 +76,7 @@ class TablePage:
             return metadata.current_snapshot
         if text in metadata.refs:
             return metadata.snapshot(metadata.refs[text].snapshot_id)
-        if text.isascii() and text.isdigit():
+        if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS:
             return metadata.snapshot(int(text))
         known = ", ".join(sorted(metadata.refs)[:20]) or "none"
         raise InvalidInput(f"{text[:60]!r} is no snapshot id, branch or tag of the table; branches and tags: {known}")

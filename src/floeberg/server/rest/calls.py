@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -46,14 +46,14 @@ class Call:
 
     def part(self, name: str) -> str:
         """A part of the path. The reference client writes a space as `+`, as in forms; every client encodes a plus."""
-        return unquote_plus(self.path[name])
+        return decoded(self.path[name])
 
     @property
     def namespace(self) -> Namespace:
         return to_namespace(self.part("namespace").split(SEPARATOR))
 
     def identifier(self, part: str) -> Identifier:
-        return to_identifier((*self.namespace, self.part(part)))
+        return identifier((*self.namespace, self.part(part)))
 
     @property
     def table(self) -> Identifier:
@@ -65,7 +65,7 @@ class Call:
 
     def named(self, name: str) -> Identifier:
         """A table or view of the path's namespace, named by the body."""
-        return to_identifier((*self.namespace, name))
+        return identifier((*self.namespace, name))
 
 
 Handler = Callable[[Call], Answer]
@@ -83,11 +83,39 @@ def in_request() -> Iterator[None]:
 def identifier_of(value: object, where: str) -> Identifier:
     """A table identifier in a body."""
     fields = JsonFields(value, where)
-    return to_identifier((*fields.texts("namespace"), fields.text("name")))
+    return identifier((*fields.texts("namespace"), fields.text("name")))
+
+
+def identifier(levels: Sequence[str]) -> Identifier:
+    """The name of a table or view. Raises InvalidInput."""
+    _check_separator(levels)
+    return to_identifier(levels)
+
+
+def namespace(levels: Sequence[str]) -> Namespace:
+    """A namespace in a body. Raises InvalidInput."""
+    _check_separator(levels)
+    return to_namespace(levels)
+
+
+def _check_separator(levels: Sequence[str]) -> None:
+    """In a path, a level with the separator would be read as two."""
+    if any(SEPARATOR in level for level in levels):
+        raise InvalidInput(
+            f"{list(levels)!r} is no name here: the character 0x1F stands between the levels of a namespace"
+        )
+
+
+def decoded(text: str) -> str:
+    """Percent-encoded text as it was meant. Raises BadRequest for what is not UTF-8: two such names would become one."""
+    try:
+        return unquote_plus(text, errors="strict")
+    except UnicodeDecodeError:
+        raise BadRequest(f"{text[:200]!r} is no percent-encoded UTF-8") from None
 
 
 def integer(text: str, what: str) -> int:
     """A number in a query. Raises InvalidInput unless it is at least 1."""
-    if not text.isdecimal() or not 1 <= int(text[:12]) <= 10**9:
+    if not text.isdecimal() or len(text) > 12 or not 1 <= int(text) <= 10**9:
         raise InvalidInput(f"{what} must be a number of at least 1, not {text[:60]!r}")
     return int(text)

@@ -12,12 +12,19 @@ from typing import Final
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.pointer import TableState
 from floeberg.errors import BadRequest, CommitConflict, TableNotFound
-from floeberg.server.rest.calls import Answer, Call, in_request
+from floeberg.server.rest.calls import Answer, Call, identifier_of, in_request
 from floeberg.server.rest.table_documents import commit_answer
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.spec.changes.requirements import AssertCreate, Requirement, check_requirements, requirement_from_json
 from floeberg.spec.changes.table_builder import apply_updates
-from floeberg.spec.changes.updates import AddSchema, AddSnapshot, MetadataUpdate, SetCurrentSchema, SetLocation
+from floeberg.spec.changes.updates import (
+    AddSchema,
+    AddSnapshot,
+    AssignUuid,
+    MetadataUpdate,
+    SetCurrentSchema,
+    SetLocation,
+)
 from floeberg.spec.changes.updates_json import update_from_json
 from floeberg.spec.json.fields import JsonFields
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -37,8 +44,8 @@ class TableCommit:
     @classmethod
     def parse(cls, fields: JsonFields, identifier: Identifier) -> TableCommit:
         """Raises a FormatError for an unknown requirement or update."""
-        requirements = tuple(requirement_from_json(one) for one in fields.optional_list("requirements"))
-        updates = tuple(update_from_json(one) for one in fields.optional_list("updates"))
+        requirements = tuple(requirement_from_json(one) for one in fields.list("requirements"))
+        updates = tuple(update_from_json(one) for one in fields.list("updates"))
         commit = cls(identifier, requirements, updates)
         if commit.creates and len(requirements) > 1:
             raise BadRequest(f"table {identifier}: a commit that creates it can require nothing else")
@@ -52,6 +59,9 @@ class TableCommit:
         """Whether a table holds this very commit already. A manifest list's name carries a uuid, which tells a snapshot
         from another that drew the same id."""
         added = [update.snapshot for update in self.updates if isinstance(update, AddSnapshot)]
+        if self.creates and not added:  # the uuid was drawn when the table was staged
+            uuids = [update.uuid.lower() for update in self.updates if isinstance(update, AssignUuid)]
+            return uuids == [(metadata.table_uuid or "").lower()]
         found = [metadata.find_snapshot(snapshot.snapshot_id) for snapshot in added]
         return bool(added) and all(
             there is not None and there.manifest_list is not None and there.manifest_list == snapshot.manifest_list
@@ -90,6 +100,8 @@ class TableCommit:
 def commit_table(call: Call) -> Answer:
     """Commits a change of one table; creates it where the commit says so."""
     with in_request():
+        if call.fields.has("identifier") and identifier_of(call.fields.value("identifier"), "identifier") != call.table:
+            raise BadRequest(f"the body names another table than the path does, which is {call.table}")
         commit = TableCommit.parse(call.fields, call.table)
     return commit_answer(commit_one(call.served, commit))
 

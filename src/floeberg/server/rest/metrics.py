@@ -15,7 +15,9 @@ LOG: Final = logging.getLogger("floeberg.server.metrics")
 def report_metrics(call: Call) -> Answer:
     with in_request():
         kind = call.fields.text("report-type")
-    if not call.served.backend.table_exists(call.table):
+    if not call.served.backend.namespace_exists(
+        call.table.namespace
+    ):  # a table that is being created comes after its report
         raise TableNotFound(f"table {call.served.name}.{call.table} does not exist")
-    LOG.info("%s of %s.%s: %s", kind[:60], call.served.name, call.table, redact(str(call.body))[:4000])
+    LOG.info("%r of %s.%r: %s", kind[:60], call.served.name, str(call.table), redact(str(call.body))[:4000])
     return NO_CONTENT

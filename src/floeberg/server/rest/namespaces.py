@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floeberg.catalogs.identifiers import to_namespace
 from floeberg.errors import InvalidInput, NamespaceNotFound
-from floeberg.server.rest.calls import NO_CONTENT, SEPARATOR, Answer, Call, in_request
+from floeberg.server.rest.calls import NO_CONTENT, SEPARATOR, Answer, Call, in_request, namespace
 from floeberg.server.rest.paging import page_of
 
 
@@ -12,17 +12,17 @@ def list_namespaces(call: Call) -> Answer:
     parent_text = call.query.get("parent", "")
     parent = to_namespace(parent_text.split(SEPARATOR)) if parent_text else ()
     found = sorted(call.served.backend.list_namespaces(parent))
-    page, following = page_of(found, call.query, key=lambda namespace: namespace)
+    page, following = page_of(found, call.query, key=lambda levels: levels)
     return Answer(document={"namespaces": page, **following})
 
 
 def create_namespace(call: Call) -> Answer:
     with in_request():
-        namespace = to_namespace(call.fields.texts("namespace"))
+        created = namespace(call.fields.texts("namespace"))
         properties = call.fields.optional_text_map("properties")
     call.served.check_namespace(properties)
-    call.served.backend.create_namespace(namespace, properties)
-    return Answer(document={"namespace": namespace, "properties": properties})
+    call.served.backend.create_namespace(created, properties)
+    return Answer(document={"namespace": created, "properties": properties})
 
 
 def load_namespace(call: Call) -> Answer:

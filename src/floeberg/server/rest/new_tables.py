@@ -86,7 +86,7 @@ def _parse(call: Call) -> NewTable:
         order=sort_order_from_json({"order-id": unnumbered, **order}) if order else UNSORTED,
         location=fields.optional_text("location"),
         properties=fields.optional_text_map("properties"),
-        is_staged=fields.value("stage-create") is True,
+        is_staged=fields.flag("stage-create"),
     )
 
 

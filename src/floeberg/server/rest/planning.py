@@ -57,8 +57,8 @@ class ScanRequest:
             start_snapshot_id=fields.optional_integer("start-snapshot-id"),
             end_snapshot_id=fields.optional_integer("end-snapshot-id"),
             filter=fields.value("filter"),
-            case_sensitive=fields.value("case-sensitive") is not False,
-            uses_snapshot_schema=fields.value("use-snapshot-schema") is True,
+            case_sensitive=fields.flag("case-sensitive", default=True),
+            uses_snapshot_schema=fields.flag("use-snapshot-schema"),
         )
         if request.snapshot_id is not None and (request.is_incremental or request.end_snapshot_id is not None):
             raise BadRequest(
@@ -116,7 +116,7 @@ def plan_table_scan(call: Call) -> Answer:
     """Plans a scan and answers with its first part, and with plan tasks for the others."""
     with in_request():
         request = ScanRequest.parse(call.fields)
-    table = call.served.catalog.load_table(call.table)
+    table = call.served.table_to_read(call.table)
     plan = request.plan(table)
     pinned = request.pinned(table)
     later = [_encode({**pinned, "from": start}) for start in range(TASKS_A_PART, len(plan), TASKS_A_PART)]
@@ -130,8 +130,10 @@ def fetch_scan_tasks(call: Call) -> Answer:
     with in_request():
         wanted = JsonFields(_decode(call.fields.text("plan-task")), "the plan task")
         start = wanted.long("from")
+        if start < 0:
+            wanted.wrong("from", "0 or more")
         request = ScanRequest.parse(wanted)
-    table = call.served.catalog.load_table(call.table)
+    table = call.served.table_to_read(call.table)
     return Answer(document=_part(request.plan(table), table.metadata, start))
 
 

@@ -6,16 +6,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
-from urllib.parse import quote, unquote_plus
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from floeberg.errors import FloebergError, FormatError
+from floeberg.errors import BadRequest, FloebergError, FormatError
 from floeberg.server.error_bodies import INTERNAL, STATE_UNKNOWN, error_body, error_response, json_response
-from floeberg.server.rest.calls import Answer, Call
+from floeberg.server.rest.calls import Answer, Call, decoded
 from floeberg.server.rest.endpoints import ENDPOINTS, Endpoint
 from floeberg.server.rest.namespaces import UnprocessableEntity
 from floeberg.server.served_catalog import ServedCatalog
@@ -86,7 +86,10 @@ def _respond(
 
 
 def _served(catalogs: Mapping[str, ServedCatalog], endpoint: Endpoint, request: Request) -> ServedCatalog:
-    name = unquote_plus(request.path_params["prefix"])
+    try:
+        name = decoded(request.path_params["prefix"])
+    except BadRequest as error:
+        raise _Refused(400, "BadRequestException", str(error)) from error
     served = catalogs.get(name)
     if served is None:
         message = f"this server has no catalog {name[:200]!r}; ask /v1/config for the prefix"

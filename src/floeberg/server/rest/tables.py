@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floeberg.catalogs.metadata_files import read_metadata
 from floeberg.catalogs.purge import purge_table
-from floeberg.errors import TableNotFound, UnsupportedFeature
+from floeberg.errors import InvalidInput, TableNotFound, UnsupportedFeature
 from floeberg.server.rest.calls import NO_CONTENT, Answer, Call, identifier_of, in_request
 from floeberg.server.rest.paging import page_of
 from floeberg.server.rest.table_documents import ALL, matches, table_answer, table_tag
@@ -39,7 +39,7 @@ def register_table(call: Call) -> Answer:
     with in_request():
         identifier = call.named(call.fields.text("name"))
         location = parse(call.fields.text("metadata-location")).text
-        overwrites = call.fields.value("overwrite") is True
+        overwrites = call.fields.flag("overwrite")
     if overwrites:
         raise UnsupportedFeature(
             f"table {identifier}: a table that is there cannot be replaced by registering; drop it first, without purge"
@@ -47,13 +47,18 @@ def register_table(call: Call) -> Answer:
     call.served.check_location(location)
     backend = call.served.backend
     if backend.capabilities.register:
-        call.served.check_whole_table(read_metadata(backend.stores.for_location(location), location))
+        with in_request():  # a file that is no table's metadata is named by the client
+            metadata = read_metadata(backend.stores.for_location(location), location)
+        call.served.check_whole_table(metadata)
     return table_answer(backend.register_table(identifier, location).state)
 
 
 def drop_table(call: Call) -> Answer:
     """Drops a table; `purgeRequested` deletes its files too, if all its folders lie in the roots."""
-    if call.query.get("purgeRequested", "false").lower() != "true":
+    purge = call.query.get("purgeRequested", "false").lower()
+    if purge not in ("true", "false"):
+        raise InvalidInput(f"purgeRequested must be true or false, not {purge[:60]!r}")
+    if purge == "false":
         call.served.backend.drop_table(call.table)
         return NO_CONTENT
     call.served.check_table(call.served.backend.load_table(call.table).state.metadata)

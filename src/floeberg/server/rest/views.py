@@ -60,7 +60,7 @@ def commit_view(call: Call) -> Answer:
     """Commits a change of a view, as for tables."""
     with in_request():
         requirements = [requirement_from_json(one) for one in call.fields.optional_list("requirements")]
-        updates = [update_from_json(one) for one in call.fields.optional_list("updates")]
+        updates = [update_from_json(one) for one in call.fields.list("updates")]
     backend = call.served.backend
     tries = 0
     while True:

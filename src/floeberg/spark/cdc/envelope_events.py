@@ -175,7 +175,7 @@ def _struct_events(
         for column in (ordered_column(frame, name, names, table=table),)
     ]
     said = F.upper(F.trim(F.col(quote_name(names["op"]))))
-    before = F.col(quote_name(names["before"])).cast(after_type)
+    before = _as_after(frame, names["before"], after_type, table=table)
     after = F.col(quote_name(names["after"]))
     source = frame.where(said.isNotNull() | before.isNotNull() | after.isNotNull())
     if options.skip:
@@ -204,6 +204,27 @@ def _struct_events(
     rows = [_value(field, schema).alias(field.name) for field in after_type.fields]
     kind = F.col(f"{_IMAGE}.kind").alias(KIND)
     return EventFrame(staged.select(*rows, kind, EVENT, REASON, *numbered), len(orders), one_partition)
+
+
+def _as_after(frame: DataFrame, name: str, after: st.StructType, *, table: str) -> Column:
+    """The row before as one with the fields of the row after, by their names: Spark's cast goes by position. Fields that it
+    lacks are null. Raises InvalidInput when it is no struct."""
+    kind = frame.schema[name].dataType
+    row = F.col(quote_name(name))
+    if kind == after or isinstance(kind, st.NullType):
+        return row.cast(after)
+    if not isinstance(kind, st.StructType):
+        raise InvalidInput(
+            f"events for table {table}: {name} is {kind.simpleString()}, not a struct; parse it with the schema of `after`"
+        )
+    own = {field.name.lower(): field.name for field in kind.fields}
+    fields = [
+        (row.getField(own[field.name.lower()]) if field.name.lower() in own else F.lit(None))
+        .cast(field.dataType)
+        .alias(field.name)
+        for field in after.fields
+    ]
+    return F.when(row.isNotNull(), F.struct(*fields))
 
 
 def _image(kind: EventKind | None, row: Column) -> Column:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.change_events.events import KIND, PREFIX, EventKind, order_columns
+from floeberg.change_events.unavailable import numbers_of_lists, texts_of_lists
 from floeberg.commit.commit import Committed
 from floeberg.commit.operation import Operation
 from floeberg.errors import InvalidInput
@@ -22,9 +23,21 @@ from floeberg.spark.dml.merge_key_pairs import KEY_TYPES, KeyPair
 from floeberg.spark.dml.merge_source_keys import source_keys
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.evaluated_once import evaluated_once
+from floeberg.spark.host.types import spark_type
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
-from floeberg.spec.types import BinaryType, NestedField, StringType
+from floeberg.spec.types import (
+    BinaryType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    UuidType,
+)
 from floeberg.sql.text.lexer import quote_name
 
 if TYPE_CHECKING:
@@ -36,7 +49,8 @@ _ROW_ID: Final = f"{PREFIX}row_id"
 _KEY: Final = f"{PREFIX}key_"
 _STORED: Final = f"{PREFIX}stored_"
 _HELD: Final = f"{PREFIX}held_"
-_MAY_BE_LEFT_OUT: Final = (StringType, BinaryType)
+_TEXTS: Final = (StringType, UuidType)
+_NUMBERS: Final = (IntegerType, LongType, FloatType, DoubleType)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +90,7 @@ def apply_states(
     tasks = target.plan(found_keys.condition)
     held: list[NestedField] = []
     if states.counts.unavailable:
-        held = [
-            one for one in target.schema.fields if isinstance(one.type, _MAY_BE_LEFT_OUT) and one.name in source.columns
-        ]
+        held = [one for one in target.schema.fields if _may_be_left_out(one.type) and one.name in source.columns]
     matches = evaluated_once(_matches(target, target.rows(tasks), source, keys, order_by, held))
     older = evaluated_once(matches.where(_OLDER).select(SOURCE_ROW).distinct())
     skipped = older.count()
@@ -161,14 +173,30 @@ def _new_rows(
         return rows.select(*columns.values())
     for number, field in enumerate(held):
         own = columns[field.name]
-        kept = F.when(_is_placeholder(own, placeholder), F.col(f"{_HELD}{number}")).otherwise(own)
+        kept = F.when(_is_placeholder(own, field.type, placeholder), F.col(f"{_HELD}{number}")).otherwise(own)
         columns[field.name] = kept.alias(field.name)
     ids = [F.col(ROW_ID.name)] if target.has_lineage else []
     return rows.join(replaced, SOURCE_ROW, "left").select(*columns.values(), *ids)
 
 
-def _is_placeholder(column: Column, placeholder: str | None) -> Column:
-    return F.coalesce(column.cast("string") == F.lit(placeholder), F.lit(False))
+def _may_be_left_out(kind: IcebergType) -> bool:
+    if isinstance(kind, ListType):
+        return isinstance(kind.element_type, (*_TEXTS, *_NUMBERS, BinaryType))
+    return isinstance(kind, (StringType, BinaryType))
+
+
+def _is_placeholder(column: Column, kind: IcebergType, placeholder: str | None) -> Column:
+    if not isinstance(kind, ListType) or placeholder is None:
+        return F.coalesce(column.cast("string") == F.lit(placeholder), F.lit(False))
+    if isinstance(kind.element_type, _NUMBERS):
+        sent = [F.array(*(F.lit(one) for one in numbers_of_lists(placeholder)))]
+    else:
+        sent = [F.array(F.lit(one)) for one in texts_of_lists(placeholder)]
+    wanted = spark_type(kind)
+    found = F.lit(False)
+    for one in sent:
+        found = found | F.coalesce(column == one.cast(wanted), F.lit(False))
+    return found
 
 
 def _check_told(
@@ -177,7 +205,7 @@ def _check_told(
     """Raises InvalidInput for a value that was not sent of a key that the table does not have."""
     missing = F.lit(False)
     for field in held:
-        missing = missing | _is_placeholder(F.col(quote_name(field.name)), placeholder)
+        missing = missing | _is_placeholder(F.col(quote_name(field.name)), field.type, placeholder)
     left = rows.where(missing)
     if matches is not None:
         left = left.join(matches, SOURCE_ROW, "left_anti")

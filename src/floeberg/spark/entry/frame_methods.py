@@ -13,7 +13,9 @@ from floeberg.expr.nodes import AlwaysTrue
 from floeberg.scan.aggregates import row_count
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import session_of
+from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.metadata_answers import AGGREGATE_PUSH_DOWN
+from floeberg.spark.query.statement_keys import prunes_joins
 from floeberg.spark.read.frame_registry import (
     TableFrame,
     is_connect,
@@ -23,6 +25,7 @@ from floeberg.spark.read.frame_registry import (
     table_frame_of,
 )
 from floeberg.spark.read.hidden_frames import hidden_of, mentioned, step_of, widened
+from floeberg.spark.read.join_frames import pruned_sides
 from floeberg.spark.read.prune_frames import filtered, narrowed
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS
 
@@ -187,6 +190,25 @@ def _shown(column: Any) -> str:
     return "" if isinstance(column, int) else repr(column).removeprefix("Column<'").removesuffix("'>")
 
 
+def _join(self: Any, other: Any, on: Any = None, how: str | None = None) -> Any:
+    """A join of two tables' own frames reads no files that cannot match."""
+    session = session_of(self.sparkSession)
+    left, right = self, other
+    if session is not None and prunes_joins(session):
+        left, right = pruned_sides(
+            self,
+            other,
+            on,
+            how,
+            kept=session.state.join_keys,
+            where=lambda frame, one: original(frame, "filter")(one),
+        )
+    result = _explained(left, self, "join", (right, on, how), {})
+    if left is not self or right is not other:
+        remember_sources(result, [left, right])
+    return result
+
+
 def _explains(method: str) -> Method:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         return _explained(self, self, method, args, kwargs)
@@ -212,7 +234,8 @@ METHODS: Final[dict[str, Method]] = {
     "__getitem__": _item,
     "__getattr__": _attribute,
     **{name: _groups(name) for name in ("groupBy", "rollup", "cube")},
-    **{name: _explains(name) for name in ("join", "agg")},
+    "join": _join,
+    "agg": _explains("agg"),
 }
 GROUP_METHODS: Final[dict[str, Method]] = {
     name: _explains_group(name) for name in ("agg", "avg", "max", "mean", "min", "sum")

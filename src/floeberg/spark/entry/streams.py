@@ -10,8 +10,9 @@ from floeberg.spark.cdc.sink import CdcSink
 from floeberg.spark.entry.reader import FORMATS, is_path
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, session_of
+from floeberg.spark.streaming.checkpoint import Checkpoint
 from floeberg.spark.streaming.server_function import for_server, needs_floeberg_in_server
-from floeberg.spark.streaming.sink import StreamRecord, table_sink
+from floeberg.spark.streaming.sink import CHECKPOINT_LOCATION, StreamRecord, table_sink
 from floeberg.spark.streaming.source import SOURCE_NAME, stream_definition
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import TableIdentifier
@@ -185,6 +186,9 @@ def _start(
     record, session = _record(self), _session(self)
     if session is None or record.has_function or not _is_ours(session, record, format):
         _pass_partitioning(self, record, partitionBy)
+        location = options.get(CHECKPOINT_LOCATION) or record.option(CHECKPOINT_LOCATION)
+        if session is not None and record.has_function and location:
+            Checkpoint(str(location)).remove_leftovers()
         with needs_floeberg_in_server("a function for foreachBatch"):
             return original(self, "start")(path, format, outputMode, None, queryName, **options)
     _tell(record, format, outputMode, partitionBy, queryName)
@@ -244,6 +248,7 @@ def _start_sink(
         original(self, "outputMode")(record.output_mode)
     if record.query_name is not None:
         original(self, "queryName")(record.query_name)
+    sink.checkpoint.remove_leftovers()
     with needs_floeberg_in_server(f"a streaming write of {identifier}"):
         return original(_call_for_each(self, sink, [identifier]), "start")()
 

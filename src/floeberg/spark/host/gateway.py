@@ -5,6 +5,7 @@ Over Spark Connect, and where a text cannot travel so, PySpark's own methods are
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,16 +18,18 @@ from floeberg.spark.host.originals import original
 
 @dataclass(frozen=True, slots=True)
 class _Tools:
-    """Methods of the JVM; finding one costs a call for each part of its name."""
+    """Methods of the JVM, finding one of which costs a call for each part of its name, and the session's class of frames."""
 
     split: Any
     join: Any
+    frame_type: type[Any]
 
 
 _BETWEEN: Final = "\x1f"
 """Stands between texts that are sent as one."""
 _TOOLS: Final[WeakKeyDictionary[Any, _Tools]] = WeakKeyDictionary()
-_OPTIONS: Final[WeakKeyDictionary[Any, dict[tuple[tuple[str, str], ...], Any]]] = WeakKeyDictionary()
+_READERS: Final[WeakKeyDictionary[Any, OrderedDict[Any, Any]]] = WeakKeyDictionary()
+_MAX_READERS: Final = 256
 
 
 def is_classic(spark: Any) -> bool:
@@ -46,7 +49,8 @@ def _tools(spark: Any) -> _Tools:
     found = _TOOLS.get(spark)
     if found is None:
         split = spark._jvm.java.util.regex.Pattern.compile(_BETWEEN).split
-        found = _TOOLS[spark] = _Tools(split, spark._jvm.org.apache.hadoop.util.StringUtils.join)
+        join = spark._jvm.org.apache.hadoop.util.StringUtils.join
+        found = _TOOLS[spark] = _Tools(split, join, type(original(spark, "range")(0)))
     return found
 
 
@@ -66,9 +70,7 @@ def load_files(
     if array is None:
         reader = original(original(original(spark, "read"), "schema")(schema), "options")(**options)
         return original(original(reader, "format")(source), "load")(list(paths))
-    session = spark._jsparkSession
-    reader = session.read().format(source).schema(session.parseDataType(schema.json()))
-    return original(spark, "read")._df(reader.options(_option_map(spark, options)).load(array))
+    return _tools(spark).frame_type(_reader(spark, source, schema.json(), options).load(array), spark)
 
 
 def input_files(spark: Any, frame: Any) -> list[str]:
@@ -79,13 +81,17 @@ def input_files(spark: Any, frame: Any) -> list[str]:
     return joined.split(_BETWEEN) if joined else []
 
 
-def _option_map(spark: Any, options: Mapping[str, str]) -> Any:
-    """The options as a map of the JVM, which is made once a session."""
-    known = _OPTIONS.setdefault(spark, {})
-    key = tuple(sorted(options.items()))
-    found = known.get(key)
+def _reader(spark: Any, source: str, schema: str, options: Mapping[str, str]) -> Any:
+    """A reader of the JVM with all but the paths, which `load` does not keep: one for many tables' states."""
+    known = _READERS.setdefault(spark, OrderedDict())
+    key = (source, schema, tuple(sorted(options.items())))
+    found = known.pop(key, None)
     if found is None:
-        found = known[key] = spark._jvm.java.util.HashMap()
-        for name, value in key:
-            found.put(name, value)
+        session, given = spark._jsparkSession, spark._jvm.java.util.HashMap()
+        for name, value in options.items():
+            given.put(name, value)
+        found = session.read().format(source).schema(session.parseDataType(schema)).options(given)
+        while len(known) >= _MAX_READERS:
+            known.popitem(last=False)
+    known[key] = found
     return found

@@ -26,6 +26,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def expire_snapshots(spark: SparkSession, table: LoadedTable, values: Values) -> Rows:
+    _concurrent_deletes(values)
     expired = expire(
         table.pointer,
         table.state,
@@ -67,9 +68,17 @@ def remove_orphan_files(spark: SparkSession, table: LoadedTable, values: Values)
         equal_authorities=values["equal_authorities"] or {},
         prefix_mismatch=PrefixMismatch.ERROR if mode is None else prefix_mismatch(mode),
         files=None if view is None else _listed(spark, view),
-        max_concurrent_deletes=values["max_concurrent_deletes"] or 1,
+        max_concurrent_deletes=_concurrent_deletes(values),
     )
     return [(location,) for location in remove(table.pointer, table.state, request).locations]
+
+
+def _concurrent_deletes(values: Values) -> int:
+    """Raises InvalidInput."""
+    given: int | None = values["max_concurrent_deletes"]
+    if given is not None and given < 1:
+        raise InvalidInput(f"CALL: max_concurrent_deletes must be larger than 0, not {given}")
+    return given or 1
 
 
 def _listed(spark: SparkSession, view: str) -> Iterator[FileInfo]:

@@ -58,6 +58,12 @@ def spark_work(spark: SparkSession, table: LoadedTable) -> FileWork:
     return SparkWork(spark, table, stores)
 
 
+def large_work(spark: SparkSession, table: LoadedTable) -> FileWork:
+    """As `spark_work`, but few files are worked on by this process."""
+    there, here = spark_work(spark, table), ThreadedWork(table.pointer.store_for)
+    return LargeWork(here, there) if isinstance(there, SparkWork) else here
+
+
 def import_work(spark: SparkSession, table: LoadedTable, files: Sequence[SourceFile], threads: int | None) -> FileWork:
     """Work on files that are to be imported: few of them in this process, and those that workers cannot reach."""
     here = ThreadedWork(table.pointer.store_for, threads or THREADS)
@@ -111,6 +117,37 @@ class SparkWork:
     ) -> Iterator[R]:
         table = LoadedTable(self.table.pointer, replace(self.table.state, metadata=metadata))
         return self._run(_Reading(work, table_files(table, schema)), items, per_task)
+
+
+@dataclass(frozen=True, slots=True)
+class LargeWork:
+    """Work by threads of this process where there are few items, and by Spark's workers where there are many."""
+
+    here: ThreadedWork
+    there: SparkWork
+
+    def store_for(self, location: str) -> Store:
+        return self.here.store_for(location)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.there.__reduce__()
+
+    def each(self, work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+        given = list(items)
+        return (self.here if len(given) <= FEW_FILES else self.there).each(work, given)
+
+    def each_read(
+        self,
+        work: Callable[[TableReader, T], R],
+        items: Iterable[T],
+        metadata: TableMetadata,
+        schema: Schema,
+        *,
+        per_task: int = ITEMS_PER_TASK,
+    ) -> Iterator[R]:
+        given = list(items)
+        chosen = self.here if len(given) <= FEW_FILES else self.there
+        return chosen.each_read(work, given, metadata, schema, per_task=per_task)
 
 
 class _ResultReader(pickle.Unpickler):

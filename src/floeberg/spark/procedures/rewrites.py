@@ -18,6 +18,7 @@ from floeberg.maintenance.rewrite.delete_files import convert_equality_deletes a
 from floeberg.maintenance.table_path.rewrite import PathRequest
 from floeberg.maintenance.table_path.rewrite import rewrite_table_path as rewrite_paths
 from floeberg.spark.host.engine_summary import engine_summary
+from floeberg.spark.procedures.file_work import large_work
 from floeberg.spark.procedures.rewrite_engine import SparkEngine
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.sql.conditions.filters import parse_where
@@ -83,7 +84,7 @@ def rewrite_table_path(spark: SparkSession, table: LoadedTable, values: Values) 
         staging_location=values["staging_location"],
         create_file_list=values["create_file_list"] is not False,
     )
-    done = rewrite_paths(table.pointer, table.state, request)
+    done = rewrite_paths(table.pointer, table.state, large_work(spark, table), request)
     return [(done.latest_version, done.file_list_location, done.rewritten_manifests, done.rewritten_delete_files)]
 
 

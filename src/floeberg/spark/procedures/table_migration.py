@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from floeberg.catalogs.base import shown_name
 from floeberg.catalogs.new_table import TableDefinition, require_namespace, stated_version
 from floeberg.errors import (
-    AlreadyExists,
     CommitUnknown,
     InvalidInput,
     NamespaceAlreadyExists,
-    NotFound,
     TableAlreadyExists,
     UnsupportedFeature,
-    ValidationConflict,
     ViewAlreadyExists,
 )
 from floeberg.maintenance.imports.add_files import AddedFiles
-from floeberg.maintenance.imports.add_files import add_files as add
+from floeberg.maintenance.imports.new_table import SNAPSHOT_PROPERTIES, publish_with_files, refuse_overlap
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession
@@ -36,7 +34,7 @@ from floeberg.spec.partitions.terms import PartitionTerm
 from floeberg.spec.partitions.transforms import IdentityTransform
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import SESSION_CATALOG, TableIdentifier
-from floeberg.storage.location import parse, parse_from_user
+from floeberg.storage.location import parse_from_user
 
 _OF_SPARK: Final = frozenset({"path", "transient_lastDdlTime", "serialization.format", "location"})
 _LOCATIONS: Final = frozenset(
@@ -45,21 +43,31 @@ _LOCATIONS: Final = frozenset(
 _BACKUP: Final = "_BACKUP_"
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How files are imported."""
+
+    parallelism: int | None
+    ignore_missing_files: bool
+
+    @classmethod
+    def of(cls, values: Values) -> _Asked:
+        return cls(positive_parallelism(values), bool(values["ignore_missing_files"]))
+
+
 def snapshot(execution: Execution, identify: Identify, values: Values) -> Rows:
     """A new table over the files of another, which stays: neither sees what is written to the other from then on."""
-    session, parallelism = execution.session, positive_parallelism(values)
+    session, asked = execution.session, _Asked.of(values)
     identifier = identify(values["table"])
     source = find_source(session, values["source_table"], session.backend(identifier.catalog).stores.for_location)
-    properties = {**_kept(source), **(values["properties"] or {}), "gc.enabled": "false", "snapshot": "true"}
-    done = _made(
-        session, identifier, source, properties=properties, location=values["location"], parallelism=parallelism
-    )
+    properties = {**_kept(source), **(values["properties"] or {}), **SNAPSHOT_PROPERTIES}
+    done = _made(session, identifier, source, properties=properties, location=values["location"], asked=asked)
     return [(done.added_files,)]
 
 
 def migrate(execution: Execution, identify: Identify, values: Values) -> Rows:
     """A table of Spark's catalog becomes one of ours under its name; Spark's stays under another name as a backup."""
-    session, parallelism = execution.session, positive_parallelism(values)
+    session, asked = execution.session, _Asked.of(values)
     identifier = identify(values["table"])
     if identifier.catalog != SESSION_CATALOG:
         raise UnsupportedFeature(
@@ -81,7 +89,7 @@ def migrate(execution: Execution, identify: Identify, values: Values) -> Rows:
         source = find_source(session, _quoted((SESSION_CATALOG, *backup)), stores)
         properties = {**_kept(source), **(values["properties"] or {}), "migrated": "true"}
         own = source.location.text if session.backend(identifier.catalog).capabilities.custom_location else None
-        done = _made(session, identifier, source, properties=properties, location=own, parallelism=parallelism)
+        done = _made(session, identifier, source, properties=properties, location=own, asked=asked)
     except CommitUnknown:
         raise  # the table may be there: its place is not given back
     except BaseException:
@@ -99,7 +107,7 @@ def _made(
     *,
     properties: Mapping[str, str],
     location: str | None,
-    parallelism: int | None,
+    asked: _Asked,
 ) -> AddedFiles:
     """Publishes a new table with the files of the source, in one commit."""
     attached, key = session.catalog(identifier.catalog), session.key(identifier)
@@ -123,27 +131,11 @@ def _made(
     where = definition.location or backend.default_location(key)
     staged = backend.stage_table(key, definition.new_metadata(location=where, effects=backend.effects))
     if "snapshot" in properties:
-        _refuse_overlap(identifier, staged.state.metadata.location, source)
-    request = import_request(session, source, check_duplicate_files=False)
-    try:
-        work = import_work(session.spark, staged, request.files, parallelism)
-        done = add(staged.pointer, staged.state, work, request)
-        if done.state.metadata_location is None:
-            staged.pointer.swap(staged.state, done.state.metadata)
-    except ValidationConflict as conflict:
-        if isinstance(conflict.__cause__, AlreadyExists | NotFound):
-            raise conflict.__cause__ from None
-        raise
-    return done
-
-
-def _refuse_overlap(identifier: TableIdentifier, location: str, source: ImportSource) -> None:
-    own = parse(location)
-    if own.is_within(source.location) or source.location.is_within(own):
-        raise InvalidInput(
-            f"{identifier}: the new table's location {location} and the source's {source.location.text} overlap, so that their "
-            "files would mix; give another location"
-        )
+        refuse_overlap(str(identifier), staged.state.metadata.location, source.location)
+    request = import_request(
+        session, source, check_duplicate_files=False, ignore_missing_files=asked.ignore_missing_files
+    )
+    return publish_with_files(staged, import_work(session.spark, staged, request.files, asked.parallelism), request)
 
 
 def _kept(source: ImportSource) -> dict[str, str]:

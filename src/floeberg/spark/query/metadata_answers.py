@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from pyspark.errors import AnalysisException
+
 from floeberg.expr.nodes import Expression
 from floeberg.scan.snapshot_choice import choose_snapshot
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.view_settings import other_settings
 from floeberg.spark.query.explain import remember_summary
 from floeberg.spark.query.statement_keys import SelectedTable
@@ -21,6 +24,7 @@ from floeberg.sql.queries.references import References, Rewrite
 
 AGGREGATE_PUSH_DOWN: Final = "spark.sql.iceberg.aggregate-push-down.enabled"
 """The Java runtime's setting: false reads the files."""
+_BUILT_IN: Final = "Class: org.apache.spark.sql.catalyst.expressions."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ def metadata_answers(
     queries = metadata_aggregates(references, columns)
     if not queries or not _is_allowed(execution):
         return {}
+    functions = sorted({function for query in queries for function in query.functions})
+    replaced = {function for function in functions if not is_sparks_own(session.spark, function)}
     numbers = {id(relation): number for number, relation in enumerate(references.relations)}
     answers: dict[int, MetadataAnswer] = {}
     for query in queries:
@@ -54,7 +60,11 @@ def metadata_answers(
         table = tables[number]
         assert table is not None
         options = FrameOptions.of(table.selection.options)
-        if options.is_incremental or is_cached(session, table.identifier, table.selection):
+        if (
+            query.functions & replaced
+            or options.is_incremental
+            or is_cached(session, table.identifier, table.selection)
+        ):
             continue
         selection = table.selection
         summary = summary_frame(
@@ -75,6 +85,15 @@ def metadata_answers(
             remember_summary(summary)
             answers[number] = MetadataAnswer(summary.frame, query.rewrites)
     return answers
+
+
+def is_sparks_own(spark: Any, function: str) -> bool:
+    """Whether an unqualified name means Spark's built-in function: a temporary function of the same name replaces it."""
+    try:
+        rows = spark_sql(spark, f"DESCRIBE FUNCTION {function}").collect()
+    except AnalysisException:
+        return False
+    return any(str(row[0]).startswith(_BUILT_IN) for row in rows)
 
 
 def _is_allowed(execution: Execution) -> bool:

@@ -22,7 +22,7 @@ from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.functions import function_calls
 from floeberg.spark.query.metadata_answers import metadata_answers
-from floeberg.spark.query.statement_keys import JOIN_PRUNING, SelectedTable, StatementKeys, join_keys_of, keys_of
+from floeberg.spark.query.statement_keys import SelectedTable, StatementKeys, join_keys_of, keys_of, prunes_joins
 from floeberg.spark.query.view_columns import columns_as_they_are, conditions_inside, has_other_types, view_frame
 from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_columns, view_text
 from floeberg.spark.read.derived_frames import TableOrigin, origin_of, replayed, table_of
@@ -199,7 +199,7 @@ def _statement_keys(
         if names is not None:
             columns[id(relation)] = names
     prunes = len(references.tables) >= tables and _prunes_joins(execution, references)
-    joins = join_keys_of(references, columns) if prunes else None
+    joins = join_keys_of(references, columns, [one.table for one in chosen]) if prunes else None
 
     def of_view(number: int, column: str) -> KeyReader | None:
         return _keys_of_view(execution, chosen[number].resolved, found[number], column)
@@ -226,14 +226,12 @@ def _has_other_ctes(execution: Execution, references: References) -> bool:
 
 
 def _prunes_joins(execution: Execution, references: References) -> bool:
-    """Whether joins in the statement may leave out files. Rows that are deleted must not be missed where they are asked for,
-    and names that differ by case alone are not told apart."""
+    """Whether joins in the statement may leave out files. Rows that are deleted must not be missed where they are asked
+    for."""
     session = execution.session
     if references.query is None or other_settings(session, execution.scope):
         return False
-    if names_any(references, frozenset({"_deleted"})) or session.setting(JOIN_PRUNING, "true") != "true":
-        return False
-    return session.setting("spark.sql.caseSensitive", "false") != "true"
+    return not names_any(references, frozenset({"_deleted"})) and prunes_joins(session)
 
 
 def _column_names(execution: Execution, chosen: _Chosen) -> frozenset[str] | None:

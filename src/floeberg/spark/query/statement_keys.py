@@ -24,16 +24,18 @@ from floeberg.spark.read.join_keys import (
 )
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.types import IcebergType
 from floeberg.sql.conditions.predicates import Condition, Keys, Matches
 from floeberg.sql.queries.column_sources import ColumnSources
 from floeberg.sql.queries.join_keys import JoinKeys, KeySource
+from floeberg.sql.queries.query_nodes import TableRelation
 from floeberg.sql.queries.references import References
 from floeberg.sql.text.names import TableIdentifier
 
 JOIN_PRUNING: Final = "spark.floeberg.join-pruning"
 """The setting that turns join pruning off when it is false."""
-MAX_HOPS: Final = 2
-"""A table's keys are restricted by its own conditions, and by the keys of one more table."""
+MAX_HOPS: Final = 3
+"""A table's keys are restricted by its own conditions, by the keys of another table, and these by those of one more."""
 MAX_HOP_ROWS: Final = 200_000
 """That one is read only if it is no larger."""
 
@@ -168,9 +170,30 @@ class BoundKeys(Keys):
         return None if reader is None else reader.values(beside_rows=beside_rows)
 
 
-def join_keys_of(references: References, columns: Mapping[int, frozenset[str]]) -> JoinKeys:
+def prunes_joins(session: AttachedSession) -> bool:
+    """Whether the session's settings let joins leave out files. Names that differ by case alone are not told apart."""
+    if session.setting(JOIN_PRUNING, "true") != "true":
+        return False
+    return session.setting("spark.sql.caseSensitive", "false") != "true"
+
+
+def join_keys_of(
+    references: References, columns: Mapping[int, frozenset[str]], tables: Sequence[SelectedTable | None]
+) -> JoinKeys:
     """Reads the joins of a statement; `columns` are those of our tables and views, in lower case, by their relations."""
-    return JoinKeys(references, ColumnSources(references.cursor, columns, references.walk.cte_uses, lambda _: None))
+    sources = ColumnSources(references.cursor, columns, references.walk.cte_uses, lambda _: None)
+    schemas = {
+        id(relation): table.schema
+        for relation, table in zip(references.relations, tables, strict=True)
+        if table is not None
+    }
+
+    def type_of(relation: TableRelation, column: str) -> IcebergType | None:
+        schema = schemas.get(id(relation))
+        found = [] if schema is None else [field.type for field in schema.fields if field.name.lower() == column]
+        return found[0] if len(found) == 1 else None
+
+    return JoinKeys(references, sources, type_of)
 
 
 def keys_of(conditions: Sequence[Condition]) -> list[JoinKey]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
 from floeberg.sql.conditions.condition_parser import parse_condition
+from floeberg.sql.conditions.join_conditions import SameValue
 from floeberg.sql.conditions.predicates import (
     FLIPPED_OPS,
     UNKNOWN,
@@ -50,6 +51,7 @@ _EPOCH: Final = dt.date(1970, 1, 1)
 _INT_MAX: Final = 2**31 - 1
 _CONNECT: Final = "pyspark.sql.connect."
 _CLASSIC: Final = re.compile(r"Column<'(?P<text>.*)'>", re.DOTALL)
+_ToLeaf = Callable[[str, "list[Column | SparkLiteral | None]"], Condition]
 _TOKEN: Final = re.compile(r"\s*(?:(?P<word>[^\s(),']+)|(?P<text>'[^'\\]*')|(?P<sign>[(),]))")
 
 
@@ -62,13 +64,19 @@ def conditions_of(condition: Any, names: Iterable[str], *, double_quoted: bool =
     return _known(_whole(condition, names))
 
 
-def _whole(condition: Any, names: Iterable[str]) -> Condition:
+def equal_columns(condition: Any, names: Iterable[str]) -> list[SameValue]:
+    """The pairs of columns that a Column given to `join` equates, in parts that must all hold."""
+    return [part for part in conjuncts(_whole(condition, names, _join_leaf)) if isinstance(part, SameValue)]
+
+
+def _whole(condition: Any, names: Iterable[str], leaf: _ToLeaf | None = None) -> Condition:
+    leaf = leaf or _leaf
     if type(condition).__module__.startswith(_CONNECT):  # a classic Column has every attribute: one of its own members
-        return _of_tree(condition._expr)
+        return _of_tree(condition._expr, leaf)
     found = _CLASSIC.fullmatch(repr(condition))
     if found is None or _may_be_misread(found["text"], names):
         return UNKNOWN
-    return _of_classic(found["text"])
+    return _of_classic(found["text"], leaf)
 
 
 def _may_be_misread(text: str, names: Iterable[str]) -> bool:
@@ -116,15 +124,15 @@ def _of_text(text: str, *, double_quoted: bool) -> Condition:
     return parse_condition(cursor, 0, len(cursor.tokens) - 1)
 
 
-def _of_tree(tree: Any) -> Condition:
+def _of_tree(tree: Any, leaf: _ToLeaf) -> Condition:
     """The expression of a Column over Connect."""
     if type(tree).__name__ != "UnresolvedFunction":
         return UNKNOWN
     arguments = list(getattr(tree, "_args", ()))
     name = str(getattr(tree, "_name", ""))
     if name in ("and", "or", "not"):
-        return _combined(name, [_of_tree(argument) for argument in arguments])
-    return _leaf(name, [_tree_operand(argument) for argument in arguments])
+        return _combined(name, [_of_tree(argument, leaf) for argument in arguments])
+    return leaf(name, [_tree_operand(argument) for argument in arguments])
 
 
 def _tree_operand(tree: Any) -> Column | SparkLiteral | None:
@@ -162,6 +170,13 @@ def _combined(name: str, parts: list[Condition]) -> Condition:
     return AllOf(tuple(parts)) if name == "and" else AnyOf(tuple(parts))
 
 
+def _join_leaf(name: str, operands: list[Column | SparkLiteral | None]) -> Condition:
+    match operands:
+        case [tuple() as left, tuple() as right] if _OPS.get(name) == "=":
+            return SameValue(left, right)
+    return _leaf(name, operands)
+
+
 def _leaf(name: str, operands: list[Column | SparkLiteral | None]) -> Condition:
     match operands:
         case [tuple() as column]:
@@ -179,7 +194,7 @@ def _leaf(name: str, operands: list[Column | SparkLiteral | None]) -> Condition:
     return UNKNOWN
 
 
-def _of_classic(text: str) -> Condition:
+def _of_classic(text: str, leaf: _ToLeaf) -> Condition:
     """The prefix form of a classic Column, `and(>(x, 3), in(s, 'a'))`."""
     tokens: list[str] = []
     position = 0
@@ -189,11 +204,11 @@ def _of_classic(text: str) -> Condition:
             return UNKNOWN
         tokens.append(match.group().strip())
         position = match.end()
-    condition, end = _classic_condition(tokens, 0, depth=0)
+    condition, end = _classic_condition(tokens, 0, leaf, depth=0)
     return condition if end == len(tokens) else UNKNOWN
 
 
-def _classic_condition(tokens: list[str], start: int, *, depth: int) -> tuple[Condition, int]:
+def _classic_condition(tokens: list[str], start: int, leaf: _ToLeaf, *, depth: int) -> tuple[Condition, int]:
     """The condition that begins at a token, and where it ends; an end beyond all tokens says that it cannot be read."""
     beyond = len(tokens) + 1
     if depth > 50 or start + 1 >= len(tokens) or tokens[start + 1] != "(":
@@ -203,7 +218,7 @@ def _classic_condition(tokens: list[str], start: int, *, depth: int) -> tuple[Co
     operands: list[Column | SparkLiteral | None] = []
     while position < len(tokens):
         if position + 1 < len(tokens) and tokens[position + 1] == "(":
-            part, position = _classic_condition(tokens, position, depth=depth + 1)
+            part, position = _classic_condition(tokens, position, leaf, depth=depth + 1)
             parts.append(part)
             operands.append(None)
         else:
@@ -212,16 +227,18 @@ def _classic_condition(tokens: list[str], start: int, *, depth: int) -> tuple[Co
         if position >= len(tokens):
             break
         if tokens[position] == ")":
-            return _classic_whole(name, parts, operands), position + 1
+            return _classic_whole(name, parts, operands, leaf), position + 1
         if tokens[position] != ",":
             break
         position += 1
     return UNKNOWN, beyond
 
 
-def _classic_whole(name: str, parts: list[Condition], operands: list[Column | SparkLiteral | None]) -> Condition:
+def _classic_whole(
+    name: str, parts: list[Condition], operands: list[Column | SparkLiteral | None], leaf: _ToLeaf
+) -> Condition:
     if name not in ("and", "or", "not", "!"):
-        return _leaf(name, operands)
+        return leaf(name, operands)
     return _combined("not" if name == "!" else name, parts) if len(parts) == len(operands) else UNKNOWN
 
 

@@ -42,7 +42,7 @@ MAX_BYTES: Final = 64 << 20
 MAX_MILLISECONDS: Final = 2_000
 MAX_VALUES: Final = 10_000
 """Beyond this number only the least and the greatest value are used."""
-FEW_ROWS: Final = 10_000
+FEW_ROWS: Final = 100_000
 """A table of no more rows is small, however small the one beside it is."""
 _WHOLE: Final = (IntegerType, LongType)
 _KEY_TYPES: Final = (IntegerType, LongType, DateType, StringType, TimestamptzType)

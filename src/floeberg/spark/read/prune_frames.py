@@ -6,18 +6,20 @@ that are read in Python workers cannot be pruned in this way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from pyspark.sql import functions as F
 
-from floeberg.expr.nodes import AlwaysTrue, and_
+from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression, and_
 from floeberg.scan.plan import plan_files
+from floeberg.scan.scan_plan import ScanPlan
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.read.column_conditions import conditions_of
 from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
+from floeberg.spark.read.join_keys import JoinKey, key_reference, pruned_by_keys
 from floeberg.spark.read.parquet.paths import given_location
 from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask
 from floeberg.spark.read.routes import Routes
@@ -38,7 +40,8 @@ def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> An
     narrow = None if scan is None else narrowed(frame, scan, condition)
     if narrow is None:
         if scan is not None:
-            remember(result, scan)
+            # A join with the frame may read less by what its filters say, if they left out no file here.
+            remember(result, replace(scan, where=and_(scan.where, _expression(frame, scan, condition))))
         return result
     fewer, names = narrow
     pruned = where(result, _condition(fewer, names))
@@ -58,19 +61,7 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
     that Spark's own reader reads; None when no file is pruned."""
     if not scan.routes.is_native or scan.chosen is None:
         return None
-    spark = frame.sparkSession
-    columns = [field.name for field, _ in walk_fields(scan.chosen.schema.fields)]
-    conditions = conditions_of(condition, columns, double_quoted=double_quoted_identifiers(spark))
-    if not conditions:
-        return None
-    found = to_expression(
-        conditions,
-        scan.chosen.schema,
-        ansi=setting_of(spark, "spark.sql.ansi.enabled", "true") == "true",
-        session_time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"),
-        case_sensitive=setting_of(spark, "spark.sql.caseSensitive", "false") == "true",
-        timestamp_ntz=setting_of(spark, "spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
-    )
+    found = _expression(frame, scan, condition)
     if isinstance(found, AlwaysTrue):
         return None
     plan = plan_files(
@@ -80,6 +71,56 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
         where=and_(scan.where, found),
         cache=scan.cache,
     )
+    return _with_files(frame, replace(scan, where=and_(scan.where, found)), plan)
+
+
+def _expression(frame: Any, scan: FrameScan, condition: Any) -> Expression:
+    """What planning takes from a condition on the frame."""
+    if scan.chosen is None:
+        return TRUE
+    spark = frame.sparkSession
+    columns = [field.name for field, _ in walk_fields(scan.chosen.schema.fields)]
+    conditions = conditions_of(condition, columns, double_quoted=double_quoted_identifiers(spark))
+    if not conditions:
+        return TRUE
+    return to_expression(
+        conditions,
+        scan.chosen.schema,
+        ansi=setting_of(spark, "spark.sql.ansi.enabled", "true") == "true",
+        session_time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"),
+        case_sensitive=setting_of(spark, "spark.sql.caseSensitive", "false") == "true",
+        timestamp_ntz=setting_of(spark, "spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
+    )
+
+
+def matching(frame: Any, keys: Sequence[JoinKey], where: Callable[[Any, Any], Any]) -> Any:
+    """The table's frame without files that hold none of the keys, by the original method `where`; for a use that needs rows
+    with the keys alone."""
+    scan = scan_of(frame)
+    if scan is None or scan.chosen is None or not scan.routes.is_native:
+        return frame
+    references = [key_reference(key.column, scan.chosen.schema) for key in keys]
+    plan = plan_files(
+        scan.table.state.metadata,
+        scan.chosen,
+        store_for=scan.table.pointer.store_for,
+        where=scan.where,
+        cache=scan.cache,
+        keep_metrics_of=frozenset(reference.field_id for reference in references if reference is not None),
+        ignore_scheme=scan.options.ignore_scheme,
+    )
+    fewer, pruned_by = pruned_by_keys(plan, keys)
+    narrow = _with_files(frame, scan, fewer) if pruned_by else None
+    if narrow is None:
+        return frame
+    pruned = where(frame, _condition(*narrow))
+    remember(pruned, replace(narrow[0], pruned_by=pruned_by))
+    return pruned
+
+
+def _with_files(frame: Any, scan: FrameScan, plan: ScanPlan) -> tuple[FrameScan, list[str]] | None:
+    """The scan of the planned files, and the names, as Spark has them, of those that Spark's own reader reads; None when they
+    are no fewer, or too many to name."""
     routes = _kept(scan.routes, _paths(plan))
     if routes.files >= scan.routes.files or routes.files > MAX_NAMES:
         return None
@@ -88,7 +129,7 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
     if not kept <= listed.keys():
         return None  # Spark reads the frame from its cache, where rows have no files
     names = {listed[location] for location in kept}
-    return replace(scan, plan=plan, routes=routes, where=and_(scan.where, found)), sorted(names)
+    return replace(scan, plan=plan, routes=routes), sorted(names)
 
 
 def _kept(routes: Routes, paths: set[str]) -> Routes:

@@ -24,7 +24,7 @@ from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import TableIdentifier
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 CHECKPOINT_LOCATION: Final = "checkpointLocation"
@@ -75,6 +75,7 @@ class TableSink:
     checkpoint: Checkpoint
     table_uuid: str | None
     maintain_every: int | None = None
+    _settings: dict[str, str] = field(default_factory=dict, init=False)
 
     def __call__(self, batch: DataFrame, epoch_id: int) -> Committed | None:
         """Commits an epoch. The result says whether it was skipped."""
@@ -94,10 +95,17 @@ class TableSink:
         once = {TXN_APP_ID: query_id, TXN_VERSION: str(epoch_id)}
         summary = {f"{SNAPSHOT_PROPERTY}{QUERY_ID}": query_id, f"{SNAPSHOT_PROPERTY}{EPOCH_ID}": str(epoch_id)}
         write = prepared_write(session, resolved, {**self.options, **once, **summary})
-        write = replace(write, content=self.checkpoint.content_of(spark, epoch_id))
+        content = self.checkpoint.content_of(spark, epoch_id)
+        write = replace(write, content=content, settings=self._settings_of(spark))
         committed = overwrite(batch, write) if self.complete else append(batch, write)
         maintain_after(session, spark, self.identifier, epoch_id=epoch_id, every=self.maintain_every)
         return committed
+
+    def _settings_of(self, spark: SparkSession) -> dict[str, str]:
+        """The settings of the query's session, a clone of the user's that keeps them as they were at the query's start."""
+        if not self._settings:
+            self._settings.update(spark.conf.getAll)
+        return self._settings
 
 
 def table_sink(

@@ -17,21 +17,32 @@ from weakref import WeakSet
 from pyspark.errors import PySparkException
 
 from floeberg.errors import UnsupportedFeature
+from floeberg.spark.host.held_settings import SESSION_MARK
 from floeberg.spark.workers.scan import NEEDED_MODULES
 from floeberg.version import VERSION
 
 PACKAGE: Final = "floeberg"
 _checked: WeakSet[Any] = WeakSet()
+_equipped: Final[set[str]] = set()
+"""The marks of attached sessions whose workers have everything installed."""
 _sent: list[TemporaryDirectory[str]] = []
 """What was sent stays until this process ends: executors that start later fetch it too."""
 
 
 def check_workers(spark: Any) -> None:
-    """Raises UnsupportedFeature that names the modules missing in the workers, before the first job that needs them."""
+    """Raises UnsupportedFeature that names the modules missing in the workers, before the first job that needs them.
+
+    What is installed there is there for every Python object of an attached session: `foreachBatch` gets a new one for each
+    epoch. What was sent is known to be there only for the object that sent it.
+    """
     if spark in _checked:
         return
+    mark = str(spark.conf.get(SESSION_MARK, ""))
+    if mark in _equipped:
+        return
     missing, version = _asked(spark)
-    if missing == [PACKAGE]:
+    is_installed = missing != [PACKAGE]
+    if not is_installed:
         _send_package(spark)
         missing, version = _asked(spark)
     if missing:
@@ -44,6 +55,8 @@ def check_workers(spark: Any) -> None:
             f"the Python of Spark's workers has floeberg {version}, and this is {VERSION}; install the same version there"
         )
     _checked.add(spark)
+    if mark and is_installed:
+        _equipped.add(mark)
 
 
 def _asked(spark: Any) -> tuple[list[str], str]:

@@ -52,6 +52,8 @@ class Write:
     engine_summary: Mapping[str, str] = field(default_factory=dict)
     content: str | None = None
     """Identifies what the version of the write's transaction holds, where it has one."""
+    settings: Mapping[str, str] | None = None
+    """The session's settings, where they are known already: to ask for them takes a hundred calls of the JVM."""
 
 
 def append(frame: DataFrame, write: Write) -> Committed | None:
@@ -149,7 +151,8 @@ def _run(frame: DataFrame, write: Write, make: MakeOperation) -> Committed | Non
 
 def _in_session(frame: DataFrame, write: Write) -> Write:
     """The write with the options that the session's settings give every write."""
-    return replace(write, options=session_write_options(frame.sparkSession.conf.getAll, write.options))
+    settings = frame.sparkSession.conf.getAll if write.settings is None else write.settings
+    return replace(write, options=session_write_options(settings, write.options))
 
 
 def _branch(write: Write, options: WriteOptions) -> str | None:

@@ -86,6 +86,14 @@ class JsonFields:
             self.wrong(key, "text")
         return value
 
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        value = self._object.get(key)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            self.wrong(key, "true or false")
+        return value
+
     def optional_text_map(self, key: str) -> dict[str, str]:
         """An object of texts; empty when missing."""
         value = self._object.get(key)

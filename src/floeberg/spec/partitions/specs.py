@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote_plus
@@ -126,16 +126,23 @@ class PartitionSpec:
     def validate(self, schema: Schema) -> None:
         """Raises InvalidInput when this spec may not be given to a table with the schema."""
         names: set[str] = set()
-        definitions: dict[tuple[tuple[int, ...], str], PartitionField] = {}
         for field in self.fields:
             check_field(schema, field)
             if field.name in names:
                 raise InvalidInput(f"partition field name {field.name!r} is used twice; name one of them otherwise")
             names.add(field.name)
-            kind = "time" if isinstance(field.transform, TemporalTransform) else str(field.transform)
-            if not isinstance(field.transform, VoidTransform) and (field.source_ids, kind) in definitions:
-                raise InvalidInput(f"partition field {field} is redundant beside {definitions[field.source_ids, kind]}")
-            definitions[field.source_ids, kind] = field
+        self._check_redundant(str)
+
+    def _check_redundant(self, kind_of: Callable[[Transform], str]) -> None:
+        """Raises InvalidInput when two fields derive the same kind of value from the same columns."""
+        definitions: dict[tuple[tuple[int, ...], str], PartitionField] = {}
+        for field in self.fields:
+            if isinstance(field.transform, VoidTransform):
+                continue
+            key = (field.source_ids, kind_of(field.transform))
+            if key in definitions:
+                raise InvalidInput(f"partition field {field} is redundant beside {definitions[key]}")
+            definitions[key] = field
 
     def __str__(self) -> str:
         return "[" + "".join(f"\n  {field}" for field in self.fields) + ("\n]" if self.fields else "]")
@@ -199,7 +206,13 @@ def build_partition_spec(
         fields.append(PartitionField((source.field_id,), PARTITION_FIELD_ID_START + len(fields), name, term.transform))
     spec = PartitionSpec(spec_id, tuple(fields))
     spec.validate(schema)
+    spec._check_redundant(_kind)
     return spec
+
+
+def _kind(transform: Transform) -> str:
+    """In a new spec one time transform a column is enough; a spec that evolves may go from days to hours beside them."""
+    return "time" if isinstance(transform, TemporalTransform) else str(transform)
 
 
 def partition_spec_to_json(spec: PartitionSpec) -> dict[str, object]:

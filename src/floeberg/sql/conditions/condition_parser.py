@@ -249,7 +249,7 @@ class ConditionParser:
         if cursor.at_kind(Kind.STRING):
             return SparkLiteral("string", self._text())
         if cursor.at_kind(Kind.NUMBER) or upper == "-":
-            return self._number()
+            return self._sum()
         if upper in ("TRUE", "FALSE"):
             cursor.advance()
             return SparkLiteral("boolean", upper == "TRUE")
@@ -295,6 +295,22 @@ class ConditionParser:
         if "\\" in body or text[0] in body:
             raise _NotRead
         return body
+
+    def _sum(self) -> SparkLiteral:
+        """A number, or ints with + and - between, as in `1200 + 11`. Raises _NotRead for a sum that Spark may not give."""
+        found = self._number()
+        while self._at("+") or self._at("-"):
+            subtracts = self.cursor.advance().upper == "-"
+            other = self._number()
+            if found.type != "int" or other.type != "int":
+                raise _NotRead
+            assert isinstance(found.value, int)
+            assert isinstance(other.value, int)
+            total = found.value - other.value if subtracts else found.value + other.value
+            if abs(total) > _INT_MAX:
+                raise _NotRead
+            found = SparkLiteral("int", total)
+        return found
 
     def _number(self) -> SparkLiteral:
         cursor = self.cursor

@@ -2,7 +2,7 @@
 
     Condition
     ├── SameValue(left, right)         a.x = b.y
-    ├── InQuery(column, first)         a.x IN (SELECT …)
+    ├── InQuery(column, first)         a.x IN (SELECT …), a.x = (SELECT …)
     └── ExistsQuery(first)             EXISTS (SELECT …)
 
 They count as parts that must all hold; under OR, NOT or CASE they say nothing.
@@ -29,10 +29,12 @@ class SameValue(Condition):
 
 @dataclass(frozen=True, slots=True)
 class InQuery(Condition):
-    """A column is among the rows of the query that starts at a token."""
+    """A column is among the rows of the query that starts at a token. With `one_row` it equals the only one: Spark raises an
+    error for more, so the query must keep all its rows."""
 
     column: Column
     first: int
+    one_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class _JoinConditionParser(ConditionParser):
     """Reads more leaves. Their negation is Unknown, as is that of any leaf that `negate` does not know."""
 
     def leaf_readers(self) -> tuple[Callable[[], Condition | None], ...]:
-        return (*super().leaf_readers(), self._same_value, self._in_query, self._exists_query)
+        return (*super().leaf_readers(), self._same_value, self._in_query, self._scalar_query, self._exists_query)
 
     def _same_value(self) -> Condition | None:
         left = self._column()
@@ -64,6 +66,15 @@ class _JoinConditionParser(ConditionParser):
         if not self.cursor.accept("IN") or not self._at("(") or not starts_query(self.cursor, self.cursor.index):
             return None
         return InQuery(column, self._past_query())
+
+    def _scalar_query(self) -> Condition | None:
+        """Equal to the one row of a query; none is null."""
+        column = self._column()
+        if self.cursor.advance().upper not in ("=", "==") or not self._at("("):
+            return None
+        return (
+            InQuery(column, self._past_query(), one_row=True) if starts_query(self.cursor, self.cursor.index) else None
+        )
 
     def _exists_query(self) -> Condition | None:
         if not self._at("EXISTS", "(") or not starts_query(self.cursor, self.cursor.index + 1):

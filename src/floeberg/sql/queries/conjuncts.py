@@ -2,22 +2,33 @@
 
 Spark applies every filter itself; what is found here may only be weaker than what the query asks. A condition comes from
 WHERE or from the ON of a join, and goes to a table only where a row that fails it cannot change the result: not to the
-side of an outer join that may be filled with nulls, not through LIMIT, aggregates or windows, not into a common table
-expression that is read twice.
+side of an outer join that may be filled with nulls, not through LIMIT or windows, through an aggregate only on its keys and
+through a UNION only where the column has one type in all branches. A common table expression that is read several times
+gets what one of its uses asks for or another.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from floeberg.sql.conditions.condition_parser import parse_condition
-from floeberg.sql.conditions.predicates import Column, Condition, conjuncts, weaken
+from floeberg.sql.conditions.predicates import (
+    AnyOf,
+    Column,
+    Condition,
+    Matches,
+    Unknown,
+    all_of,
+    conjuncts,
+    weaken,
+)
 from floeberg.sql.queries.join_keys import ForRelation, JoinKeys, qualifiers
 from floeberg.sql.queries.query_nodes import (
     Body,
+    Cte,
     Expression,
     Join,
     OpaqueRelation,
@@ -30,7 +41,8 @@ from floeberg.sql.queries.query_nodes import (
     TableRelation,
 )
 from floeberg.sql.queries.references import References
-from floeberg.sql.queries.select_items import output_columns
+from floeberg.sql.queries.select_items import group_columns, output_columns
+from floeberg.sql.queries.unions import union_branches, union_columns
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import TableIdentifier
@@ -137,6 +149,8 @@ class _Push:
     joins: JoinKeys | None = None
     found: dict[int, list[Condition]] = field(default_factory=dict)
     uses: Counter[int] = field(default_factory=Counter)
+    _asked: dict[int, list[list[Condition]]] = field(default_factory=dict)
+    """The conditions of each use of a common table expression that is read several times."""
     _spoilt: set[int] = field(default_factory=set)
 
     def run(self, query: Query, given: Sequence[Condition]) -> None:
@@ -145,9 +159,25 @@ class _Push:
         self._query(query, given)
         for subquery in walk.subqueries:
             self._query(subquery, ())
-        for cte in walk.ctes:
-            if not self._single_use(id(cte)):
-                self._query(cte.query, ())
+        waiting = [cte for cte in walk.ctes if not self._single_use(id(cte))]
+        while waiting:
+            # One whose uses were all seen, or else the last one: the uses of a name come after it.
+            cte = next((cte for cte in waiting if self._is_asked(cte)), waiting[-1])
+            waiting.remove(cte)
+            self._query(cte.query, self._of_any_use(cte))
+
+    def _is_asked(self, cte: Cte) -> bool:
+        return len(self._asked.get(id(cte), ())) == self.uses[id(cte)]
+
+    def _of_any_use(self, cte: Cte) -> list[Condition]:
+        """What every needed row of a common table expression fulfils: the conditions of one use, or of another."""
+        uses = self._asked.get(id(cte), [])
+        if not self._is_asked(cte) or cte.columns or id(cte) in self.references.walk.recursive:
+            return []
+        literal = [[one for one in use if not isinstance(one, Matches | ForRelation | Unknown)] for use in uses]
+        if not literal or not all(literal):
+            return []
+        return [AnyOf(tuple(dict.fromkeys(all_of(use) for use in literal)))]
 
     def _single_use(self, cte: int) -> bool:
         return self.uses[cte] == 1 and cte not in self.references.walk.recursive
@@ -162,8 +192,7 @@ class _Push:
         elif isinstance(body, Select):
             self._select(body, conditions)
         elif isinstance(body, SetOperation):
-            self._body(body.left, ())
-            self._body(body.right, ())
+            self._set_operation(body, conditions)
         elif isinstance(body, Pipe):
             self._body(body.source, ())
             for relation in body.relations:
@@ -173,12 +202,27 @@ class _Push:
         elif isinstance(body, TableRelation):
             self._relation(body, _NOTHING, [])
 
+    def _set_operation(self, body: SetOperation, conditions: Sequence[Condition]) -> None:
+        """The branches of a UNION, with the conditions on columns that have one type in all of them."""
+        branches = union_branches(body) if conditions and self.joins is not None else None
+        if branches is None or self.joins is None:
+            self._body(body.left, ())
+            self._body(body.right, ())
+            return
+        columns = union_columns(self.references.cursor, branches, self.joins.column_type)
+        for select, own in zip(branches, columns, strict=True):
+            self._select_below(select, self._passing(select, conditions, own.source))
+
     def _select(self, select: Select, conditions: Sequence[Condition]) -> None:
-        inherited = self._through(select, conditions)
+        self._select_below(select, self._through(select, conditions))
+
+    def _select_below(self, select: Select, inherited: Sequence[Condition]) -> None:
+        """`inherited` are conditions in terms of the FROM clause."""
         below = [*inherited, *self._conditions(select.where)]
         leaves = list(_leaves(select.relations))
         if self.joins is not None:
             below += self.joins.of_where(select)
+            below += self.joins.of_outer(select)
         if select.lateral_views:
             below = _without_nested(below, leaves)
         for relation in select.relations:
@@ -186,12 +230,24 @@ class _Push:
 
     def _through(self, select: Select, conditions: Sequence[Condition]) -> list[Condition]:
         """Conditions on the output in terms of the FROM clause, where filtering before the SELECT is the same."""
-        if not conditions or select.group_by or select.having or select.windowed:
+        outputs = output_columns(self.references.cursor, select.items) if conditions else None
+        return [] if outputs is None else self._passing(select, conditions, outputs.source)
+
+    def _passing(
+        self, select: Select, conditions: Sequence[Condition], source: Callable[[Column], Column | None]
+    ) -> list[Condition]:
+        """Conditions in terms of the FROM clause; `source` gives its column for one of the output. Those on a key of GROUP BY
+        leave out whole groups."""
+        if select.windowed or (select.having and not select.group_by):
             return []
-        outputs = output_columns(self.references.cursor, select.items)
-        if outputs is None:
-            return []
-        return [kept for condition in conditions if (kept := weaken(condition, outputs.source)) is not None]
+        resolve = source
+        if select.group_by is not None:
+            keys = group_columns(self.references.cursor, select.group_by)
+            if keys is None:
+                return []
+            conditions = [condition for condition in conditions if not isinstance(condition, Matches)]
+            resolve = _on_keys(source, keys)
+        return [kept for condition in conditions if (kept := weaken(condition, resolve)) is not None]
 
     def _conditions(self, expression: Expression | None) -> list[Condition]:
         if expression is None:
@@ -259,6 +315,8 @@ class _Push:
             self._note(relation, conditions)
         elif self._single_use(id(cte)):
             self._query(cte.query, () if cte.columns else conditions)
+        else:
+            self._asked.setdefault(id(cte), []).append(conditions)
 
     def _note(self, relation: TableRelation, conditions: list[Condition]) -> None:
         """A relation that several SELECTs share is read for all of them, and so without conditions."""
@@ -268,6 +326,16 @@ class _Push:
             self.found.pop(key, None)
             return
         self.found[key] = conditions
+
+
+def _on_keys(source: Callable[[Column], Column | None], keys: frozenset[Column]) -> Callable[[Column], Column | None]:
+    """The source of a column if it is among the keys, which are in lower case."""
+
+    def found(column: Column) -> Column | None:
+        path = source(column)
+        return path if path is not None and tuple(part.lower() for part in path) in keys else None
+
+    return found
 
 
 def _without_nested(conditions: list[Condition], leaves: Sequence[_Leaf]) -> list[Condition]:

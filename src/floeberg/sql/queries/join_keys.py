@@ -7,7 +7,7 @@ followed to the table that it comes from, through nothing but projections and fi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from floeberg.sql.conditions.join_conditions import ExistsQuery, InQuery, SameValue, parse_join_condition
@@ -52,6 +52,14 @@ class _Found:
     name: str
 
 
+TableTypes = Callable[[TableRelation, str], object | None]
+"""The type of a column of a table of ours, by its lower-case name; None when there is none."""
+
+
+def _no_type(_: TableRelation, __: str) -> None:
+    return None
+
+
 def qualifiers(parts: tuple[str, ...], alias: str | None) -> tuple[tuple[str, ...], ...]:
     """What may stand before a column of a relation, in lower case; longer ones first."""
     if alias is not None:
@@ -71,12 +79,14 @@ def visible(relation: Relation) -> Iterator[Relation]:
 
 
 class JoinKeys:
-    """Reads the conditions of one statement. `sources` tells which columns relations have."""
+    """Reads the conditions of one statement. `sources` tells which columns relations have, `types` the type of a table's."""
 
-    def __init__(self, references: References, sources: ColumnSources) -> None:
+    def __init__(self, references: References, sources: ColumnSources, types: TableTypes = _no_type) -> None:
         self._cursor: Cursor = references.cursor
         self._walk = references.walk
         self._sources = sources
+        self._types = types
+        self._of_outer: dict[int, list[Condition]] = {}
 
     def of_where(self, select: Select) -> list[Condition]:
         """What the WHERE of a SELECT says of matching rows."""
@@ -88,10 +98,21 @@ class JoinKeys:
             if isinstance(part, SameValue):
                 found += self._same(part, select.relations)
             elif isinstance(part, InQuery) and part.first in inside:
-                found += self._in_query(part.column, inside[part.first], select.relations)
+                found += self._in_query(part, inside[part.first], select.relations)
             elif isinstance(part, ExistsQuery) and part.first in inside:
                 found += self._exists(inside[part.first], select.relations)
         return found
+
+    def of_outer(self, select: Select) -> list[Condition]:
+        """What a SELECT that stands in an IN or EXISTS needs of its own relations: the rows that match one outside. Known once
+        the query around it was read."""
+        return self._of_outer.get(id(select), [])
+
+    def column_type(self, select: Select, column: Column) -> object | None:
+        """The type of a column of the FROM clause that is a table's own; None for any other."""
+        found = self._resolve(column, select.relations)
+        origin = None if found is None else self._origin(found)
+        return None if origin is None else self._types(origin.relation, origin.column)
 
     def of_join(self, join: Join) -> list[Condition]:
         """What the ON or USING of a join says of matching rows."""
@@ -128,13 +149,20 @@ class JoinKeys:
     def _matches(self, found: _Found, keys: KeySource | None) -> list[Condition]:
         return [] if keys is None else [ForRelation(found.relation, Matches((found.name,), keys))]
 
-    def _in_query(self, column: Column, query: Query, relations: Sequence[Relation]) -> list[Condition]:
-        found, select = self._resolve(column, relations), _plain_select(query)
+    def _in_query(self, part: InQuery, query: Query, relations: Sequence[Relation]) -> list[Condition]:
+        found, select = self._resolve(part.column, relations), _plain_select(query)
         if found is None or select is None or len(select.items) != 1:
             return []
         path = self._plain_column(select.items[0])
         inner = None if path is None else self._resolve(path, select.relations)
-        return [] if inner is None else self._matches(found, self._origin(inner))
+        if inner is None:
+            return []
+        if not part.one_row:
+            self._note_outer(select, inner, found)
+        return self._matches(found, self._origin(inner))
+
+    def _note_outer(self, select: Select, inner: _Found, outer: _Found) -> None:
+        self._of_outer.setdefault(id(select), []).extend(self._matches(inner, self._origin(outer)))
 
     def _exists(self, query: Query, relations: Sequence[Relation]) -> list[Condition]:
         """An aggregate without groups has a row whatever it reads, so what the query selects must be plain."""
@@ -150,7 +178,9 @@ class JoinKeys:
                 if own is None or not self._is_outside(outer, select.relations):
                     continue
                 needed = self._resolve(outer, relations)
-                found += [] if needed is None else self._matches(needed, self._origin(own))
+                if needed is not None:
+                    self._note_outer(select, own, needed)
+                    found += self._matches(needed, self._origin(own))
         return found
 
     def _is_outside(self, column: Column, relations: Sequence[Relation]) -> bool:
@@ -207,6 +237,9 @@ class JoinKeys:
         return None if found is None else self._origin(found)
 
     def _plain_column(self, item: Expression) -> Column | None:
+        tokens = self._cursor.tokens
+        while item.last - item.first > 2 and tokens[item.first].upper == "(" and tokens[item.last - 1].upper == ")":
+            item = Expression(item.first + 1, item.last - 1)
         outputs = output_columns(self._cursor, [item])
         if outputs is None or outputs.star is not None or len(outputs.named) != 1:
             return None

@@ -34,11 +34,15 @@ from floeberg.sql.text.lexer import Kind, name_value, quote_name, words
 
 _AGGREGATES: Final = words("COUNT MIN MAX")
 _FUNCTIONS: Final = words(
-    "CAST COALESCE NVL IFNULL NULLIF ABS GREATEST LEAST CONCAT LOWER UPPER TRIM SUBSTR SUBSTRING LENGTH ROUND FLOOR CEIL "
+    "COALESCE NVL IFNULL NULLIF ABS GREATEST LEAST CONCAT LOWER UPPER TRIM SUBSTR SUBSTRING LENGTH ROUND FLOOR CEIL "
     "DATE TO_DATE TO_TIMESTAMP DATE_ADD DATE_SUB DATEDIFF DATE_TRUNC YEAR MONTH DAY HOUR CURRENT_DATE CURRENT_TIMESTAMP "
-    "DECIMAL IN AND OR NOT WHEN THEN ELSE BETWEEN LIKE IS DISTINCT LIMIT BY"
+    "DECIMAL"
 )
-"""What may stand before a parenthesis: functions of single rows that give equal results for equal values."""
+"""Functions of single rows that give equal results for equal values."""
+_BEFORE_PARENTHESIS: Final = words("CAST IN AND OR NOT WHEN THEN ELSE BETWEEN LIKE IS DISTINCT LIMIT BY")
+"""What else may stand before a parenthesis, and is no function."""
+_PUT_IN: Final = frozenset({"coalesce", "sum"})
+"""Functions in the text that takes the place of a count."""
 _WORDS: Final = words(
     "AND OR NOT IN IS NULL TRUE FALSE BETWEEN LIKE CASE WHEN THEN ELSE END AS ASC DESC NULLS FIRST LAST ALL DISTINCT FROM DIV "
     "DATE TIMESTAMP TIMESTAMP_NTZ TIMESTAMP_LTZ INTERVAL YEAR YEARS MONTH MONTHS WEEK WEEKS DAY DAYS HOUR HOURS MINUTE MINUTES "
@@ -69,6 +73,8 @@ class AggregateQuery:
     greatest: set[str] = field(default_factory=set)
     rewrites: list[Rewrite] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    functions: set[str] = field(default_factory=set)
+    """All functions that the SELECT calls, in lower case, which must be Spark's own."""
 
     @property
     def shown(self) -> str:
@@ -235,6 +241,9 @@ class _Reader:
         """A call of count, min or max; the place after it, or None."""
         tokens, query = self.cursor.tokens, self.query
         function = tokens[index].upper
+        query.functions.add(function.lower())
+        if function == "COUNT":
+            query.functions |= _PUT_IN
         inside = index + 2
         end = next((i for i in range(inside, last) if tokens[i].upper == ")"), last)
         if end == last or (
@@ -270,6 +279,8 @@ class _Reader:
             if index >= last or tokens[index].upper != ".":
                 break
             index += 1
+        if index < last and tokens[index].upper == "(":
+            return None  # a function of another namespace
         relation = self.query.relation
         alias = relation.alias.name if relation.alias else None
         lowered = tuple(part.lower() for part in parts)
@@ -281,7 +292,12 @@ class _Reader:
         tokens = self.cursor.tokens
         token = tokens[index]
         if index + 1 < last and tokens[index + 1].upper == "(":
-            return index + 1 if token.upper in _FUNCTIONS and token.kind is Kind.WORD else None
+            if token.kind is not Kind.WORD:
+                return None
+            if token.upper in _FUNCTIONS:
+                self.query.functions.add(token.upper.lower())
+                return index + 1
+            return index + 1 if token.upper in _BEFORE_PARENTHESIS else None
         found = self._column(index, last)
         if found is not None:
             self.query.keys.add(found[0].lower())

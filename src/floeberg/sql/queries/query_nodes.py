@@ -111,11 +111,12 @@ class Select:
 
 @dataclass(slots=True)
 class SetOperation:
-    """UNION, EXCEPT or INTERSECT."""
+    """UNION, EXCEPT or INTERSECT; SHARED for several SELECTs of one FROM."""
 
     left: Body
     right: Body
     kind: str
+    by_name: bool = False
 
 
 @dataclass(slots=True)

@@ -85,8 +85,8 @@ class QueryParser(RelationParser):
         while self.cursor.at_any(*_SET_OPERATORS):
             kind = self.cursor.advance().upper
             self.cursor.accept_any("ALL", "DISTINCT")
-            self.cursor.accept("BY", "NAME")
-            body = SetOperation(body, self._primary(), kind)
+            by_name = self.cursor.accept("BY", "NAME")
+            body = SetOperation(body, self._primary(), kind, by_name=by_name)
         return body
 
     def _primary(self) -> Body:

@@ -15,6 +15,7 @@ from floeberg.sql.text.lexer import name_value, words
 _OTHER_ROWS: Final = words(
     "OVER RAND RANDN RANDOM RANDSTR UNIFORM UUID SHUFFLE MONOTONICALLY_INCREASING_ID SPARK_PARTITION_ID"
 )
+_SUBTOTALS: Final = words("ROLLUP CUBE GROUPING SETS WITH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,32 @@ def output_columns(cursor: Cursor, items: Sequence[Expression]) -> OutputColumns
     if len(stars) > 1:
         return None
     return OutputColumns(named, stars[0] if stars else None)
+
+
+def listed_columns(cursor: Cursor, items: Sequence[Expression]) -> list[tuple[Column | None, str | None]] | None:
+    """The column and the name of each item, by position; None where a star stands, or a filter may not pass."""
+    found = output_columns(cursor, items)
+    if found is None or found.star is not None:
+        return None
+    return [_named_item(cursor, item) for item in items]
+
+
+def group_columns(cursor: Cursor, group_by: Expression) -> frozenset[Column] | None:
+    """The plain columns of a GROUP BY, in lower case; None for one with subtotals."""
+    tokens = cursor.tokens[group_by.first : group_by.last]
+    if any(token.upper in _SUBTOTALS for token in tokens):
+        return None
+    found: set[Column] = set()
+    start = depth = 0
+    for at, token in enumerate([*tokens, None]):
+        if token is not None:
+            depth += (token.upper in ("(", "[")) - (token.upper in (")", "]"))
+        if token is None or (token.upper == "," and not depth):
+            column, _ = _named_item(cursor, Expression(group_by.first + start, group_by.first + at))
+            if column is not None:
+                found.add(tuple(part.lower() for part in column))
+            start = at + 1
+    return frozenset(found)
 
 
 def _named_item(cursor: Cursor, item: Expression) -> tuple[Column | None, str | None]:
