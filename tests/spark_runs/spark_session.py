@@ -40,7 +40,7 @@ CLUSTER_SETTINGS = {
     "spark.executor.cores": "1",
     "spark.executorEnv.TZ": "UTC",
     "spark.speculation": "true",
-    "spark.speculation.minTaskRuntime": "2s",
+    "spark.speculation.minTaskRuntime": "8s",
     "spark.speculation.multiplier": "1.1",
 }
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
-
-from pyspark.errors import PySparkException
+from typing import Any, Final, Protocol
 
 from floeberg.storage.location import Location, parse_encoded
 
@@ -13,6 +11,19 @@ _GLOB: Final = re.compile(r"([*?\[\]{}\\])")
 _ALWAYS_THERE: Final = frozenset({"file", "hdfs"})
 _HADOOP_SCHEMES: Final = {"s3": ("s3a",), "gs": ("gs",), "abfs": ("abfss", "abfs")}
 _reachable: dict[tuple[str, str], str | None] = {}
+
+
+class PlacedFile(Protocol):
+    """A file, where Spark finds it, and the size that the table's metadata has for it."""
+
+    @property
+    def location(self) -> Location: ...
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def authority(self) -> str: ...
+    @property
+    def size_in_bytes(self) -> int: ...
 
 
 def is_hidden(location: Location) -> bool:
@@ -43,7 +54,7 @@ def _probe(spark: Any, location: Location) -> str | None:
             continue  # not configured, and a look-up would wait for credentials that do not exist
         try:
             spark.read.schema("probe int").parquet(spark_path(location, scheme)).inputFiles()
-        except PySparkException:
+        except Exception:  # PySpark has no class for a missing file system; then it is the gateway's
             continue
         return str(scheme)
     return None
@@ -54,8 +65,12 @@ def spark_path(location: Location, scheme: str) -> str:
     path = _GLOB.sub(r"\\\1", location.path)
     if scheme == "file":
         return f"file://{path}"
-    authority = location.text.partition("://")[2].partition("/")[0]
-    return f"{scheme}://{authority}{path}"
+    return f"{scheme}://{authority_of(location)}{path}"
+
+
+def authority_of(location: Location) -> str:
+    """The authority as the location was written."""
+    return location.text.partition("://")[2].partition("/")[0]
 
 
 def given_location(text: str) -> Location:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -17,10 +18,12 @@ from floeberg.spark.host.held_settings import held_setting
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.session_settings import setting_of
 from floeberg.spark.read.parquet.file_facts import FileKeys, with_facts
-from floeberg.spark.read.parquet.paths import given_location, metadata_file_path, spark_path
+from floeberg.spark.read.parquet.file_log import can_use_log, file_log
+from floeberg.spark.read.parquet.paths import authority_of, given_location, metadata_file_path, spark_path
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.storage.location import Location
 
+logger = logging.getLogger("floeberg")
 ROW_INDEX: Final = f"{ENGINE_PREFIX}row_index"
 FILE_NAME: Final = f"{ENGINE_PREFIX}file_name"
 """The name of a row's file, by which later filters prune files; null where it is not known."""
@@ -65,6 +68,14 @@ class PlacedTask:
     location: Location
     scheme: str
 
+    @property
+    def authority(self) -> str:
+        return authority_of(self.location)
+
+    @property
+    def size_in_bytes(self) -> int:
+        return self.task.data_file.file_size_in_bytes
+
 
 def parquet_frame(
     spark: Any,
@@ -81,22 +92,45 @@ def parquet_frame(
     task, and the row's position and the file's name where they are asked for. Raises DataFileCorrupt when Spark would read
     other files than were planned."""
     ensure_field_ids(spark)
-    paths = [spark_path(placed.location, placed.scheme) for placed in tasks]
-    local = all(placed.scheme in ("file", "hdfs") for placed in tasks)
     # Spark refuses the generated name beside all of `_metadata`, of which a fact leaves one field, where it is always used.
     generated = facts_used and row_index
-    with _listing(spark, len(paths) if local else 0):
-        read = st.StructType([*schema.fields, GENERATED_INDEX]) if generated else schema
-        options = _read_options(schema, skips_row_groups=skips_row_groups)
-        frame = load_files(spark, _FORMAT, read, options=options, paths=paths)
-        listed = input_files(spark, frame)
-    keys = _checked_keys(tasks, listed)
+    read = st.StructType([*schema.fields, GENERATED_INDEX]) if generated else schema
+    options = _read_options(schema, skips_row_groups=skips_row_groups)
+    frame, keys = _by_log(spark, tasks, read, options) or _by_listing(spark, tasks, read, options)
     others = []
     if row_index:
         others.append(f"{GENERATED_INDEX.name if generated else '_metadata.row_index'} AS {ROW_INDEX}")
     if file_name:
         others.append(f"_metadata.file_name AS {FILE_NAME}")
     return with_facts(spark, frame, keys, [placed.task.data_file.file_path for placed in tasks], facts, others)
+
+
+def _by_log(
+    spark: Any, tasks: Sequence[PlacedTask], schema: st.StructType, options: Mapping[str, str]
+) -> tuple[Any, FileKeys] | None:
+    """The files without a look at any of them; None where Spark does not take them so (a session can switch that off:
+    spark.sql.streaming.fileStreamSink.ignoreMetadata)."""
+    if not can_use_log(spark, tasks):
+        return None
+    try:
+        with file_log(tasks) as folder:
+            frame = load_files(spark, _FORMAT, schema, options=options, paths=[folder])
+            return frame, _checked_keys(tasks, input_files(spark, frame))
+    except Exception as error:  # whatever Spark says against it: the listing tells what is wrong with the files
+        logger.warning("%d files are listed one by one, because Spark does not take their log: %s", len(tasks), error)
+        return None
+
+
+def _by_listing(
+    spark: Any, tasks: Sequence[PlacedTask], schema: st.StructType, options: Mapping[str, str]
+) -> tuple[Any, FileKeys]:
+    """The files as Spark lists them."""
+    paths = [spark_path(placed.location, placed.scheme) for placed in tasks]
+    local = all(placed.scheme in ("file", "hdfs") for placed in tasks)
+    with _listing(spark, len(paths) if local else 0):
+        frame = load_files(spark, _FORMAT, schema, options=options, paths=paths)
+        listed = input_files(spark, frame)
+    return frame, _checked_keys(tasks, listed)
 
 
 def _read_options(schema: st.StructType, *, skips_row_groups: bool) -> dict[str, str]:
