@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,10 @@ from star_joins.tables import COLUMNS, World, build_world
 WORLDS: Final = int(os.environ.get("FLOEBERG_JOIN_WORLDS", "6"))
 QUERIES: Final = 20
 LAKE: Final = SessionNames(frozenset({"lake"}))
+
+_PLAIN: Final = ("JOIN", "SEMI JOIN", "comma", "in", "exists")
+_BETWEEN: Final = re.compile(r"LIMIT|max\(|OVER|ROLLUP|count\(|coalesce\(dk|UNION")
+"""What may stand between a table and the join so that nothing is pruned."""
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +146,11 @@ def differences(lake: Catalog, duck: duckdb.DuckDBPyConnection, seed: int) -> tu
         if run(duck, planned, {number: rows for number, (rows, _, _) in kept.items()}) != expected:
             wrong.append(sql)
         counts[kind] += 1
-        counts[f"{kind}: pruned"] += any(files < there for _, files, there in kept.values())
+        pruned = any(files < there for _, files, there in kept.values())
+        counts[f"{kind}: pruned"] += pruned
+        if kind in _PLAIN and not _BETWEEN.search(sql):
+            counts["prunable"] += 1
+            counts["prunable: pruned"] += pruned
         counts["files read"] += sum(files for _, files, _ in kept.values())
         counts["files there"] += sum(there for _, _, there in kept.values())
     return wrong, counts
@@ -156,8 +165,8 @@ def test_the_files_that_are_kept_hold_every_row_that_a_query_needs(
         assert not wrong, (seed, wrong)
         total += counts
     print(dict(total))
-    plain = [kind for kind in ("JOIN", "SEMI JOIN", "comma", "in", "exists") if kind in total]
-    assert 3 * sum(total[f"{kind}: pruned"] for kind in plain) >= sum(total[kind] for kind in plain)
+    if total["prunable"] >= 50:  # the share of a few says little
+        assert 3 * total["prunable: pruned"] >= total["prunable"]
     assert total["files read"] < total["files there"]
 
 
