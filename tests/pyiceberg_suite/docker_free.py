@@ -1,7 +1,7 @@
 """A pytest plugin for PyIceberg's own environment: its integration tests against our server, without docker.
 
 Their source stays as it is. The addresses of its docker containers are replaced by those that the variables below name, its Spark Connect
-server by one of this process with the Java runtime, and what needs a Hive metastore is skipped. Each outcome is a line of JSON.
+server by a session of this process with the Java runtime, and what needs a Hive metastore is skipped. Each outcome is a line of JSON.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ ADDRESSES = {
 OUTCOMES = Path(os.environ["SUITE_OUTCOMES"])
 NO_HIVE = "needs a Hive metastore"
 _open_rest = RestCatalog.__init__
-_connect_to = SparkSession.Builder.remote
 
 
 def open_rest(self: RestCatalog, name: str, **properties: Any) -> None:
@@ -32,7 +31,7 @@ def open_rest(self: RestCatalog, name: str, **properties: Any) -> None:
 
 
 def builder_here(self: SparkSession.Builder, url: str) -> SparkSession.Builder:
-    """A Spark Connect server of this process in place of a remote one, with the settings of PyIceberg's docker image."""
+    """A session of this process in place of a remote one, with the settings of PyIceberg's docker image."""
     rest = "spark.sql.catalog.rest"
     settings = {
         "spark.jars": os.environ["SUITE_JARS"],
@@ -51,9 +50,10 @@ def builder_here(self: SparkSession.Builder, url: str) -> SparkSession.Builder:
         f"{rest}.s3.endpoint": os.environ["SUITE_S3"],
         f"{rest}.s3.path-style-access": "true",
     }
+    builder = self.master("local[2]")
     for key, value in settings.items():
-        self.config(key, value)
-    return _connect_to(self, "local[2]")
+        builder = builder.config(key, value)
+    return builder
 
 
 RestCatalog.__init__ = open_rest  # type: ignore[method-assign]
@@ -78,6 +78,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     script = Path(session.config.rootpath) / "dev" / "provision.py"
     tree = ast.fix_missing_locations(_WithoutHive().visit(ast.parse(script.read_text())))
     exec(compile(tree, str(script), "exec"), {"__name__": "provision"})
+    SparkSession.getActiveSession().sparkContext.setLogLevel("OFF")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -29,10 +29,6 @@ class Flink:
             rows = found["rows"]
         return rows
 
-    def error(self, statement: str) -> str:
-        """The message of a statement that fails."""
-        return str(self._ask(statement)["error"])
-
     def _ask(self, statement: str) -> dict[str, list[list[str]]]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -10,6 +10,7 @@ import pytest
 
 from floeberg.api.attach import attach, detach
 from floeberg.api.catalog import Catalog, catalog
+from floeberg.spark.read import join_keys
 from spark_runs.spark_session import CONNECT, KIND, spark_session
 
 
@@ -17,6 +18,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"spark", "connect_session"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unhurried() -> Iterator[None]:
+    """Join pruning takes the time that it needs: a busy machine leaves out the files that a quiet one does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(join_keys, "MAX_MILLISECONDS", 10**9)
+        yield
 
 
 @pytest.fixture(scope="session")

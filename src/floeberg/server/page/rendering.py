@@ -26,6 +26,12 @@ def page(template: str, values: Mapping[str, object], *, status: int = 200) -> R
     return Response(content, status_code=status, media_type="text/html")
 
 
+def load_templates() -> None:
+    """Compiles every template, so that the first visitor does not wait for it."""
+    for name in _ENVIRONMENT.list_templates(extensions=["html"]):
+        _ENVIRONMENT.get_template(name)
+
+
 def catalog_link(catalog: str) -> str:
     return f"{ROOT}/{_part(catalog)}"
 

@@ -17,7 +17,7 @@ from floeberg.catalogs.identifiers import Identifier, Namespace, to_identifier, 
 from floeberg.errors import FloebergError, InvalidInput, NotFound
 from floeberg.server.error_bodies import status_of
 from floeberg.server.page import catalog_views, definition_views, file_views, health_views, row_views
-from floeberg.server.page.rendering import ROOT, page
+from floeberg.server.page.rendering import ROOT, load_templates, page
 from floeberg.server.page.table_page import TablePage
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.storage.secret import redact
@@ -42,6 +42,7 @@ VIEWS: Final[Mapping[str, Callable[[TablePage], Response]]] = {
 
 def page_routes(catalogs: Mapping[str, ServedCatalog]) -> list[Route]:
     """The routes of the page."""
+    load_templates()
 
     def table(request: Request) -> Response:
         served = _served(catalogs, request)
