@@ -40,7 +40,7 @@ def main() -> None:
             engine.run(f"SET spark.sql.shuffle.partitions={BUCKETS}")
         found = {"java, shuffled": best(java, JOIN, repeat=given.repeat)}
         for name, value in STORAGE_PARTITIONED.items():
-            java.run(f"SET {name}={value}")
+            java.run(f"SET `{name}`={value}")
         shuffles = java.run(f"EXPLAIN {JOIN}").rows[0][0].count("Exchange hashpartitioning")
         found |= {"java, not shuffled": best(java, JOIN, repeat=given.repeat)}
         found |= {"floeberg": best(ours, JOIN, repeat=given.repeat)}
