@@ -4,6 +4,7 @@ common table expressions and unions, some of which may leave out rows of one sid
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -94,3 +95,13 @@ def random_query(chance: random.Random, literal: Literal) -> tuple[str, str]:
         query = f"SELECT f.k {body.format(f='lake.db.f')} UNION ALL SELECT f.k {body.format(f=relation('f'))}"
         return query, f"union {kind}"
     return f"SELECT * {body.format(f=relation('f'))}", kind
+
+
+_PLAIN: Final = ("JOIN", "SEMI JOIN", "comma", "in", "exists")
+_BETWEEN: Final = re.compile(r"LIMIT|max\(|OVER|ROLLUP|count\(|coalesce\(dk|UNION")
+
+
+def is_prunable(kind: str, sql: str) -> bool:
+    """Whether a query joins in a way that lets files be left out, and nothing stands between a table and the join that forbids
+    it."""
+    return kind in _PLAIN and not _BETWEEN.search(sql)
