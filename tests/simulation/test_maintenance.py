@@ -13,7 +13,7 @@ from floeberg.testing.maintenance_history import run_maintenance
 
 def test_every_retained_snapshot_reads_as_it_did_and_rows_keep_their_ids():
     with decoded_once():
-        counts = run_maintenance([*range(8), 28, 251])
+        counts = run_maintenance([*range(8), 28, 251, 287])
     assert counts.crashes > 0
     assert counts.carried_deletes > 0
     assert counts.redone_groups > 0
