@@ -136,12 +136,12 @@ def test_09_a_rewrite_reads_through_the_deletes_of_its_file(session: Any, monkey
         return rows(session)
 
     assert play(2) == play(3) == [ROWS[0], (3, "new")]
-    lean = target_scan._lean
+    lean = target_scan.lean_task
     reader = target_scan.kept_rows_reader
 
     def raw(*given: Any, **named: Any) -> Any:
         with pytest.MonkeyPatch.context() as within:
-            within.setattr(target_scan, "_lean", lambda task: structs.replace(lean(task), deletes=()))
+            within.setattr(target_scan, "lean_task", lambda task: structs.replace(lean(task), deletes=()))
             return reader(*given, **named)
 
     monkeypatch.setattr("floeberg.spark.dml.copying.kept_rows_reader", raw)
