@@ -108,12 +108,17 @@ def table_frame(
         own_file_name=routes.is_plain,
         pruned_by=pruned_by,
     )
+    return _for_use(spark, frame, scan, kept, key)
+
+
+def _for_use(spark: Any, frame: Any, scan: FrameScan, kept: KeptFrames | None, key: Hashable) -> Any:
+    """A new frame as the caller gets it. It is kept for later uses where it has a key."""
     remember(frame, scan)
     if kept is None or key is None:
         return frame
     if keep(kept, key, frame, scan):
         # Every use has a plan of the same form, the first one too.
-        return reused(spark, kept, key, pruned_by) or frame
+        return reused(spark, kept, key, scan.pruned_by) or frame
     apart = apart_from_cached(frame)
     remember(apart, scan)
     return apart
