@@ -26,6 +26,7 @@ from floeberg.spark.read.frame_registry import (
 )
 from floeberg.spark.read.hidden_frames import hidden_of, mentioned, step_of, widened
 from floeberg.spark.read.join_frames import pruned_sides
+from floeberg.spark.read.parquet.file_log import is_file
 from floeberg.spark.read.prune_frames import filtered, narrowed
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS
 
@@ -134,6 +135,10 @@ def _count(self: Any) -> int:
     return int(original(self, "count")()) if rows is None else rows
 
 
+def _input_files(self: Any) -> list[str]:
+    return [text for text in original(self, "inputFiles")() if is_file(text)]
+
+
 def _keeps_columns(method: str) -> Method:
     """A method whose result has the same columns."""
 
@@ -230,6 +235,7 @@ METHODS: Final[dict[str, Method]] = {
     "withColumns": _with_columns,
     "filter": _filter,
     "count": _count,
+    "inputFiles": _input_files,
     **{name: _keeps_columns(name) for name in ("limit", "offset", "sort", "orderBy", "alias")},
     "__getitem__": _item,
     "__getattr__": _attribute,

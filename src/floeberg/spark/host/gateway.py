@@ -81,6 +81,16 @@ def input_files(spark: Any, frame: Any) -> list[str]:
     return joined.split(_BETWEEN) if joined else []
 
 
+def relation_of(frame: Any) -> Any:
+    """The relation that a DataFrame of `load_files` reads, on a classic session."""
+    return frame._jdf.queryExecution().analyzed().relation()
+
+
+def frame_of_relation(spark: Any, relation: Any) -> Any:
+    """Another DataFrame of a relation, with columns of its own."""
+    return _tools(spark).frame_type(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+
+
 def _reader(spark: Any, source: str, schema: str, options: Mapping[str, str]) -> Any:
     """A reader of the JVM with all but the paths, which `load` does not keep: one for many tables' states."""
     known = _READERS.setdefault(spark, OrderedDict())

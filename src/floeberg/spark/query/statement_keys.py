@@ -151,8 +151,10 @@ class StatementKeys:
             reader = self.reader(condition.keys, path)
             reference = key_reference(condition.column[0], table.schema) if len(condition.column) == 1 else None
             found = None if reader is None or reference is None else reader.values(beside_rows=MAX_HOP_ROWS)
-            predicate = None if found is None or reference is None else key_predicate(found, reference)
-            if found is not None and predicate is not None:
+            if found is None or reference is None:
+                continue
+            predicate = key_predicate(found, reference, op=condition.op, added=condition.added)
+            if predicate is not None:
                 where, texts = and_(where, predicate), (*texts, f"by {found.source}")
         return where, texts
 
@@ -199,7 +201,7 @@ def join_keys_of(
 def keys_of(conditions: Sequence[Condition]) -> list[JoinKey]:
     """The join keys among the conditions on a table."""
     return [
-        JoinKey(condition.column[0], condition.keys)
+        JoinKey(condition.column[0], condition.keys, condition.op, condition.added)
         for condition in conditions
         if isinstance(condition, Matches) and isinstance(condition.keys, BoundKeys) and len(condition.column) == 1
     ]

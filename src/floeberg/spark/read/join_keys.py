@@ -34,7 +34,7 @@ from floeberg.spec.types import (
     StringType,
     TimestamptzType,
 )
-from floeberg.spec.values.temporal import INT_MAX, INT_MIN
+from floeberg.spec.values.temporal import INT_MAX, INT_MIN, LONG_MAX, LONG_MIN
 
 MAX_ROWS: Final = 1_000_000
 """Tables with more planned rows than this are not read at planning."""
@@ -45,6 +45,7 @@ MAX_VALUES: Final = 10_000
 FEW_ROWS: Final = 100_000
 """A table of no more rows is small, however small the one beside it is."""
 _WHOLE: Final = (IntegerType, LongType)
+_OPS: Final = {"<": Op.LT, "<=": Op.LT_EQ, ">": Op.GT, ">=": Op.GT_EQ}
 _KEY_TYPES: Final = (IntegerType, LongType, DateType, StringType, TimestamptzType)
 """Types whose values are equal in Spark exactly when they are here. Not the floating ones, uuid and binary."""
 
@@ -71,6 +72,9 @@ class JoinKey:
 
     column: str
     keys: KeyReader
+    op: str = "="
+    added: int = 0
+    """As of `Matches`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +89,19 @@ def is_key_type(data_type: IcebergType) -> bool:
     return isinstance(data_type, _KEY_TYPES)
 
 
-def key_predicate(keys: KeyValues, reference: BoundReference) -> Expression | None:
-    """That a column's value is among the keys; None where Spark would convert one side to compare them."""
+def key_predicate(keys: KeyValues, reference: BoundReference, *, op: str = "=", added: int = 0) -> Expression | None:
+    """That a column's value compares by `op` with one of the keys, to which `added` is added; None where Spark would convert
+    one side to compare them, or a sum may not be what it is here."""
     same = type(keys.type) is type(reference.type)
     if not is_key_type(reference.type) or not (
         same or (isinstance(keys.type, _WHOLE) and isinstance(reference.type, _WHOLE))
     ):
         return None
-    values: Sequence[Any] = keys.values
+    values: Sequence[Any] = keys.values if not added else _sums(keys, added)
+    if keys.values and not values:
+        return None
+    if op != "=":
+        return _bound(values, reference, op)
     if isinstance(reference.type, IntegerType):
         values = [value for value in values if INT_MIN <= value <= INT_MAX]
     if not values:
@@ -104,6 +113,23 @@ def key_predicate(keys: KeyValues, reference: BoundReference) -> Expression | No
         )
         return and_(low, high)
     return BoundPredicate(Op.EQ if len(values) == 1 else Op.IN, reference, tuple(values))
+
+
+def _sums(keys: KeyValues, added: int) -> Sequence[Any]:
+    """The keys with a number added to each; none where a sum leaves their type, which wraps round or raises in Spark."""
+    limits = {IntegerType: (INT_MIN, INT_MAX), LongType: (LONG_MIN, LONG_MAX)}.get(type(keys.type))
+    sums = [] if limits is None else [value + added for value in keys.values]
+    return sums if limits is not None and all(limits[0] <= value <= limits[1] for value in sums) else []
+
+
+def _bound(values: Sequence[Any], reference: BoundReference, op: str) -> Expression | None:
+    """That a column's value compares by `op`, which is no equality, with one of the values, which are in order."""
+    if not values:
+        return FALSE
+    literal = values[0] if op in (">", ">=") else values[-1]
+    if isinstance(reference.type, IntegerType) and not INT_MIN <= literal <= INT_MAX:
+        return None
+    return BoundPredicate(_OPS[op], reference, (literal,))
 
 
 @dataclass(slots=True)
@@ -207,7 +233,7 @@ def pruned_by_keys(plan: ScanPlan, keys: Sequence[JoinKey]) -> tuple[ScanPlan, t
         if len(plan) < 2 or reference is None or not may_tell_apart(plan, reference):
             continue
         found = key.keys.values(beside_rows=plan.record_count)
-        predicate = None if found is None else key_predicate(found, reference)
+        predicate = None if found is None else key_predicate(found, reference, op=key.op, added=key.added)
         if found is None or predicate is None:
             continue
         fewer = with_matching_files(plan, predicate)

@@ -2,7 +2,8 @@
 
     Condition
     ├── SameValue(left, right)         a.x = b.y
-    ├── InQuery(column, first)         a.x IN (SELECT …), a.x = (SELECT …)
+    ├── InQuery(column, first)         a.x IN (SELECT …)
+    ├── ToRow(column, op, first)       a.x = (SELECT …), a.x BETWEEN (SELECT …) AND (SELECT …)
     └── ExistsQuery(first)             EXISTS (SELECT …)
 
 They count as parts that must all hold; under OR, NOT or CASE they say nothing.
@@ -12,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from floeberg.sql.conditions.condition_parser import ConditionParser
-from floeberg.sql.conditions.predicates import Column, Condition, conjuncts
+from floeberg.sql.conditions.predicates import AllOf, Column, Condition, conjuncts
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.query_starts import starts_query
+
+_ROW_OPS: Final = frozenset({"=", "<", "<=", ">", ">="})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +33,20 @@ class SameValue(Condition):
 
 @dataclass(frozen=True, slots=True)
 class InQuery(Condition):
-    """A column is among the rows of the query that starts at a token. With `one_row` it equals the only one: Spark raises an
-    error for more, so the query must keep all its rows."""
+    """A column is among the rows of the query that starts at a token."""
 
     column: Column
     first: int
-    one_row: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToRow(Condition):
+    """A column compares by `op`, which is =, <, <=, > or >=, with the only row of the query that starts at a token. Spark
+    raises an error for more rows, so the query must keep all of its own."""
+
+    column: Column
+    op: str
+    first: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,14 @@ class _JoinConditionParser(ConditionParser):
     """Reads more leaves. Their negation is Unknown, as is that of any leaf that `negate` does not know."""
 
     def leaf_readers(self) -> tuple[Callable[[], Condition | None], ...]:
-        return (*super().leaf_readers(), self._same_value, self._in_query, self._scalar_query, self._exists_query)
+        return (
+            *super().leaf_readers(),
+            self._same_value,
+            self._in_query,
+            self._to_row,
+            self._between_rows,
+            self._exists_query,
+        )
 
     def _same_value(self) -> Condition | None:
         left = self._column()
@@ -63,18 +82,28 @@ class _JoinConditionParser(ConditionParser):
 
     def _in_query(self) -> Condition | None:
         column = self._column()
-        if not self.cursor.accept("IN") or not self._at("(") or not starts_query(self.cursor, self.cursor.index):
+        if not self.cursor.accept("IN") or not self._at_query():
             return None
         return InQuery(column, self._past_query())
 
-    def _scalar_query(self) -> Condition | None:
-        """Equal to the one row of a query; none is null."""
+    def _to_row(self) -> Condition | None:
+        """Compared with the one row of a query; none is null."""
         column = self._column()
-        if self.cursor.advance().upper not in ("=", "==") or not self._at("("):
+        op = self.cursor.advance().upper
+        op = "=" if op == "==" else op
+        return ToRow(column, op, self._past_query()) if op in _ROW_OPS and self._at_query() else None
+
+    def _between_rows(self) -> Condition | None:
+        column = self._column()
+        if not self.cursor.accept("BETWEEN") or not self._at_query():
             return None
-        return (
-            InQuery(column, self._past_query(), one_row=True) if starts_query(self.cursor, self.cursor.index) else None
-        )
+        least = ToRow(column, ">=", self._past_query())
+        if not self.cursor.accept("AND") or not self._at_query():
+            return None
+        return AllOf((least, ToRow(column, "<=", self._past_query())))
+
+    def _at_query(self) -> bool:
+        return self._at("(") and starts_query(self.cursor, self.cursor.index)
 
     def _exists_query(self) -> Condition | None:
         if not self._at("EXISTS", "(") or not starts_query(self.cursor, self.cursor.index + 1):

@@ -4,7 +4,7 @@
     ├── AllOf(children), AnyOf(children)
     ├── Compare(column, op, literal) · InList(column, literals, negated) · IsNull(column, negated)
     ├── Prefix(column, prefix, negated) · Truth(column, negated)      LIKE 'abc%', a boolean column by itself
-    ├── Matches(column, keys)                                         equal to a column of some row of another relation
+    ├── Matches(column, keys, op, added)                              compares with a column of some row of another relation
     └── Unknown()                                                     anything else; it says nothing
 
 There is no Not: negation is pushed into the leaves, where three-valued logic keeps it exact.
@@ -89,11 +89,13 @@ class Truth(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Matches(Condition):
-    """The column equals a value among `keys`, and so is not null. It stands where a row must match one of another relation:
-    never under AnyOf, never negated."""
+    """The column compares by `op`, which is =, <, <=, > or >=, with a value among `keys` to which `added` is added, and so is
+    not null. It stands where a row must match one of another relation: never under AnyOf, never negated."""
 
     column: Column
     keys: Keys
+    op: str = "="
+    added: int = 0
 
 
 class Keys:

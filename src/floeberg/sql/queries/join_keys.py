@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from floeberg.sql.conditions.join_conditions import ExistsQuery, InQuery, SameValue, parse_join_condition
+from floeberg.sql.conditions.join_conditions import ExistsQuery, InQuery, SameValue, ToRow, parse_join_condition
 from floeberg.sql.conditions.predicates import Column, Compare, Condition, InList, IsNull, Keys, Matches
 from floeberg.sql.queries.column_sources import ColumnSources
 from floeberg.sql.queries.query_nodes import (
@@ -99,6 +99,8 @@ class JoinKeys:
                 found += self._same(part, select.relations)
             elif isinstance(part, InQuery) and part.first in inside:
                 found += self._in_query(part, inside[part.first], select.relations)
+            elif isinstance(part, ToRow) and part.first in inside:
+                found += self._to_row(part, inside[part.first], select.relations)
             elif isinstance(part, ExistsQuery) and part.first in inside:
                 found += self._exists(inside[part.first], select.relations)
         return found
@@ -157,9 +159,32 @@ class JoinKeys:
         inner = None if path is None else self._resolve(path, select.relations)
         if inner is None:
             return []
-        if not part.one_row:
-            self._note_outer(select, inner, found)
+        self._note_outer(select, inner, found)
         return self._matches(found, self._origin(inner))
+
+    def _to_row(self, part: ToRow, query: Query, relations: Sequence[Relation]) -> list[Condition]:
+        """The one row is among all rows that the query may have, so the column compares with one of those. The query itself
+        keeps its rows."""
+        found, select = self._resolve(part.column, relations), _plain_select(query)
+        if found is None or select is None or len(select.items) != 1:
+            return []
+        item, added = self._without_added(select.items[0])
+        path = self._plain_column(item)
+        inner = None if path is None else self._resolve(path, select.relations)
+        keys = None if inner is None else self._origin(inner)
+        if keys is None:
+            return []
+        return [ForRelation(found.relation, Matches((found.name,), keys, part.op, added))]
+
+    def _without_added(self, item: Expression) -> tuple[Expression, int]:
+        """An item of the form `column + 1` or `column - 1` as the column and the number; any other with 0."""
+        if item.last - item.first < 3:
+            return item, 0
+        sign, number = self._cursor.tokens[item.last - 2 : item.last]
+        text = self._cursor.text(number)
+        if sign.upper not in ("+", "-") or not text.isdecimal() or int(text) > _MAX_ADDED:
+            return item, 0
+        return Expression(item.first, item.last - 2), int(text) if sign.upper == "+" else -int(text)
 
     def _note_outer(self, select: Select, inner: _Found, outer: _Found) -> None:
         self._of_outer.setdefault(id(select), []).extend(self._matches(inner, self._origin(outer)))
@@ -252,6 +277,8 @@ class JoinKeys:
 
 
 _LITERALS = (Kind.NUMBER, Kind.STRING)
+_MAX_ADDED = 1_000_000
+"""A literal up to this is an int: it makes no column wider."""
 
 
 def _plain_select(query: Query) -> Select | None:

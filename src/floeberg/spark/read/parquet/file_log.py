@@ -1,7 +1,9 @@
 """The files of a plan, given to Spark as the log of a streaming sink: Spark takes their paths and sizes from the log, and lists
 and looks at none of them. https://spark.apache.org/docs/latest/structured-streaming-programming-guide.html#output-sinks
 
-A file of such a log may lie anywhere. Spark reads the log once, when the frame is made.
+A file of such a log may lie anywhere. Spark reads the log once, when the frame is made. It takes the sizes of all entries for
+the size of the relation, but reads none whose name is hidden: such an entry stands for what the rows have beyond the bytes of
+their files.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ MIN_REMOTE_FILES: Final = 16
 _LISTED_BY_SPARK: Final = "hdfs"
 """Where the listing also says on which hosts the blocks of a file are."""
 _FOLDER: Final = "_spark_metadata"
+_UNCOUNTED: Final = "_floeberg_rows"
+"""The name of the entry that is no file. Names with a leading underscore are hidden to Spark."""
 _VERSION: Final = b"v1"
 _BLOCK_BYTES: Final = 32 << 20
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_\-.!~'()*,;:$&+=@/% ]*")
@@ -32,31 +36,40 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_\-.!~'()*,;:$&+=@/% ]*")
 of a file whose URL differs between them would not find their file."""
 
 
-def can_use_log(spark: Any, files: Sequence[PlacedFile]) -> bool:
-    """Whether Spark's driver sees this process's folders, the files are enough to be worth it, and their URLs are written in
-    one way only."""
+def can_use_log(spark: Any, files: Sequence[PlacedFile], uncounted_bytes: int) -> bool:
+    """Whether Spark's driver sees this process's folders, the files are enough to be worth it or have uncounted bytes, and
+    their URLs are written in one way only."""
     schemes = {file.scheme for file in files}
     least = MIN_LOCAL_FILES if schemes <= {"file"} else MIN_REMOTE_FILES
-    if len(files) < least or _LISTED_BY_SPARK in schemes or not is_classic(spark):
+    is_worth_it = len(files) >= least or uncounted_bytes > 0
+    if not is_worth_it or _LISTED_BY_SPARK in schemes or not is_classic(spark):
         return False
     return all(_PLAIN.fullmatch(file.location.path) for file in files)
 
 
 @contextmanager
-def file_log(files: Sequence[PlacedFile]) -> Iterator[str]:
+def file_log(files: Sequence[PlacedFile], uncounted_bytes: int) -> Iterator[str]:
     """A folder that Spark takes for the output of a streaming query, which wrote these files. It is there within."""
     encode = msgspec.json.Encoder().encode
     with TemporaryDirectory(prefix="floeberg-files-") as folder:
         log = Path(folder) / _FOLDER
         log.mkdir()
-        (log / "0").write_bytes(b"\n".join((_VERSION, *(encode(_entry(file)) for file in files))))
+        entries = [_entry(_url(file), file.size_in_bytes) for file in files]
+        if uncounted_bytes:
+            entries.append(_entry(f"file://{folder}/{_UNCOUNTED}", uncounted_bytes))
+        (log / "0").write_bytes(b"\n".join((_VERSION, *map(encode, entries))))
         yield f"file://{folder}"
 
 
-def _entry(file: PlacedFile) -> dict[str, object]:
+def is_file(listed: str) -> bool:
+    """Whether what Spark lists is a file, not the entry for uncounted bytes."""
+    return not listed.endswith(f"/{_UNCOUNTED}")
+
+
+def _entry(url: str, size_in_bytes: int) -> dict[str, object]:
     return {
-        "path": _url(file),
-        "size": file.size_in_bytes,
+        "path": url,
+        "size": size_in_bytes,
         "isDir": False,
         "modificationTime": 0,
         "blockReplication": 1,

@@ -13,13 +13,15 @@ from pyspark.sql import types as st
 
 from floeberg.errors import DataFileCorrupt
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.host.gateway import input_files, load_files
+from floeberg.spark.host.gateway import frame_of_relation, input_files, load_files, relation_of
 from floeberg.spark.host.held_settings import held_setting
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.session_settings import setting_of
 from floeberg.spark.read.parquet.file_facts import FileKeys, with_facts
-from floeberg.spark.read.parquet.file_log import can_use_log, file_log
+from floeberg.spark.read.parquet.file_log import can_use_log, file_log, is_file
+from floeberg.spark.read.parquet.kept_relations import KeptRelation, kept_relations
 from floeberg.spark.read.parquet.paths import authority_of, given_location, metadata_file_path, spark_path
+from floeberg.spark.read.parquet.row_sizes import uncounted_bytes
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.storage.location import Location
 
@@ -110,12 +112,23 @@ def _by_log(
 ) -> tuple[Any, FileKeys] | None:
     """The files without a look at any of them; None where Spark does not take them so (a session can switch that off:
     spark.sql.streaming.fileStreamSink.ignoreMetadata)."""
-    if not can_use_log(spark, tasks):
+    rows = sum(placed.task.data_file.record_count for placed in tasks)
+    stored = sum(placed.size_in_bytes for placed in tasks)
+    uncounted = uncounted_bytes(schema, rows=rows, stored_bytes=stored)
+    if not can_use_log(spark, tasks, uncounted):
         return None
+    files = tuple((placed.scheme, placed.location.text, placed.size_in_bytes) for placed in tasks)
+    key = (files, schema.json(), tuple(options.items()))
+    kept = kept_relations(spark)
+    if (known := kept.get(key)) is not None:
+        return frame_of_relation(spark, known.relation), _checked_keys(tasks, known.listed)
     try:
-        with file_log(tasks) as folder:
+        with file_log(tasks, uncounted) as folder:
             frame = load_files(spark, _FORMAT, schema, options=options, paths=[folder])
-            return frame, _checked_keys(tasks, input_files(spark, frame))
+            listed = [text for text in input_files(spark, frame) if is_file(text)]
+        keys = _checked_keys(tasks, listed)
+        kept.put(key, KeptRelation(relation_of(frame), listed))
+        return frame, keys
     except Exception as error:  # whatever Spark says against it: the listing tells what is wrong with the files
         logger.warning("%d files are listed one by one, because Spark does not take their log: %s", len(tasks), error)
         return None
