@@ -14,9 +14,7 @@ from floeberg.testing.table_builder import TableBuilder
 
 def definition(lake: Catalog, **options: Any) -> StreamDefinition:
     recipe = recipe_of(lake._backend, what="a test")
-    return StreamDefinition(
-        recipe=recipe, namespace=("db",), name="t", schema_id=0, options=StreamOptions(**options)
-    )
+    return StreamDefinition(recipe=recipe, namespace=("db",), name="t", schema_id=0, options=StreamOptions(**options))
 
 
 def ordinals_of(reader: TableStreamReader, start: dict[str, Any], end: dict[str, Any]) -> set[int]:
