@@ -19,6 +19,7 @@ class Placed:
     location: Location
     scheme: str
     size_in_bytes: int = 7
+    last_split_offset: int = 0
 
     @property
     def authority(self) -> str:
@@ -44,9 +45,12 @@ def placed(text: str, number: int, *, scheme: str | None = None, size_in_bytes: 
         (placed("hdfs://host:1/a.parquet", file_log.MIN_LOCAL_FILES), False),
         ([*placed("s3://b/a", 20, scheme="s3a"), *placed("hdfs://host:1/a", 1)], False),
         ([*placed("s3://b/a", 20, scheme="s3a"), *placed("s3://b/a", 1, scheme="s3a", size_in_bytes=0)], False),
+        ([*placed("s3://b/a", 20, scheme="s3a"), Placed(parse("s3://b/a"), "s3a", 7, last_split_offset=7)], False),
     ],
 )
-def test_a_log_is_for_many_files_that_have_a_size_and_no_hosts(files: list[Placed], uses: bool) -> None:
+def test_a_log_is_for_many_files_whose_sizes_can_be_right_and_that_have_no_hosts(
+    files: list[Placed], uses: bool
+) -> None:
     assert file_log.can_use_log(object(), files) is uses
     assert not file_log.can_use_log(ConnectSession(), files)
 

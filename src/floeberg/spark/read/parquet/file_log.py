@@ -33,13 +33,13 @@ of a file whose URL differs between them would not find their file."""
 
 
 def can_use_log(spark: Any, files: Sequence[PlacedFile]) -> bool:
-    """Whether Spark's driver sees this process's folders, the files are enough to be worth it, they have a size (Spark reads no
-    file of zero bytes), and their URLs are written in one way only."""
+    """Whether Spark's driver sees this process's folders, the files are enough to be worth it, their sizes can be right (Spark
+    reads no file of zero bytes, and no row group beyond the size), and their URLs are written in one way only."""
     schemes = {file.scheme for file in files}
     least = MIN_LOCAL_FILES if schemes <= {"file"} else MIN_REMOTE_FILES
     if len(files) < least or _LISTED_BY_SPARK in schemes or not is_classic(spark):
         return False
-    return all(file.size_in_bytes > 0 and _PLAIN.fullmatch(file.location.path) for file in files)
+    return all(file.size_in_bytes > file.last_split_offset and _PLAIN.fullmatch(file.location.path) for file in files)
 
 
 @contextmanager
