@@ -188,7 +188,7 @@ class StreamPlanner:
             if not start.done:
                 yield _Step(history[begun], start.whole, start.position, start.ordinal)
             history = history[begun + 1 :]
-        elif start.snapshot_id is not None and self.metadata.find_snapshot(start.snapshot_id) is not None:
+        elif start.snapshot_id is not None and self._has_left(start.snapshot_id, history[0]):
             raise self._not_in_history(start.snapshot_id)
         elif not self.options.resumes_at_oldest and (
             # A snapshot that is gone is no loss when all of it was read and its child is there.
@@ -204,6 +204,14 @@ class StreamPlanner:
             if begun_already:
                 ordinal += snapshot.operation != Operation.REPLACE
                 yield _Step(snapshot, False, 0, ordinal)
+
+    def _has_left(self, snapshot_id: int, oldest: Snapshot) -> bool:
+        """Whether a snapshot that the table has is surely not among the ancestors of the oldest one of the branch. A tag may
+        keep an ancestor while the snapshots between them have expired."""
+        snapshot = self.metadata.find_snapshot(snapshot_id)
+        if snapshot is None:
+            return False
+        return oldest.parent_snapshot_id is None or snapshot.sequence_number > oldest.sequence_number
 
     def _parts(self, step: _Step) -> list[Part]:
         key = (step.snapshot.snapshot_id, step.whole)
@@ -316,8 +324,8 @@ class StreamPlanner:
 
     def _expired(self, snapshot_id: int | None) -> SnapshotNotFound:
         return SnapshotNotFound(
-            f"table {self.identifier}: snapshot {snapshot_id}, up to which the stream has read, has expired, and rows after it "
-            "may be missed; start with a new checkpoint location, or go on with the oldest snapshot that is left by the option "
+            f"table {self.identifier}: snapshot {snapshot_id}, up to which the stream has read, or its child has expired, and "
+            "rows after it may be missed; start with a new checkpoint location, or go on with the oldest snapshot that is left by the option "
             "streaming-on-expired=oldest. Keep snapshots longer than queries stand still (history.expire.max-snapshot-age-ms)",
             table=self.identifier,
             snapshot_id=snapshot_id,

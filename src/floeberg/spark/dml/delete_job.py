@@ -57,14 +57,15 @@ def _stored_bytes(positions: BitMap64) -> int:
 
 def write_deletes_in_workers(target: ChangedTable, deleted: Sequence[DeletedRows], files: TableFiles) -> WrittenDeletes:
     """Writes deletes as `write_deletes` does. What was written is removed when the job fails."""
-    tasks = {rows.task.data_file.file_path: rows.task for rows in deleted}
+    by_path = {rows.task.data_file.file_path: rows for rows in deleted}  # a table may have a file twice
+    tasks = {path: rows.task for path, rows in by_path.items()}
     work = DeleteTask(
         files=files,
         metadata=_without_history(target.metadata),
         tasks={path: lean_task(task) for path, task in tasks.items()},
         write_id=target.table.pointer.effects.ids.uuid(),
     )
-    content = pa.array((rows.positions.serialize() for rows in deleted), pa.binary(), size=len(deleted))
+    content = pa.array((rows.positions.serialize() for rows in by_path.values()), pa.binary(), size=len(by_path))
     frame = target.spark.createDataFrame(pa.table({"file": list(tasks), "content": content}))
     found = run_work(frame, target.table, work, work, RESULT_SCHEMA)
     return WrittenDeletes(

@@ -16,7 +16,7 @@ from floeberg.spark.read.parquet.columns import NativeColumn, native_column
 from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids, wrapped_ids
 from floeberg.spark.read.parquet.metadata_columns import COMPUTED, LINEAGE
 from floeberg.spark.read.parquet.partition_columns import partition_sources
-from floeberg.spark.read.parquet.paths import hadoop_scheme, is_hidden
+from floeberg.spark.read.parquet.paths import hadoop_scheme, why_unread
 from floeberg.spark.read.parquet.scan import GENERATED_INDEX, PlacedTask
 from floeberg.spark.workers.scan import TableFiles
 from floeberg.spec.metadata.table_metadata import TableMetadata
@@ -25,7 +25,7 @@ from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.schemas.schema import Schema, walk_fields
 from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
 from floeberg.spec.types import NestedField
-from floeberg.storage.location import parse
+from floeberg.storage.location import Location, parse
 
 SPARK_NAMES: Final = frozenset({"_metadata", GENERATED_INDEX.name})
 """Names that Spark's reader gives to columns of its own."""
@@ -118,10 +118,13 @@ def route(
     footers = _Footers(files, unsure)
     why_not = "asked for" if engine == "arrow" else columns.why_not(projection)
     keeps_deleted = any(column.field_id == IS_DELETED.field_id for column in projection.fields)
+    seen: set[Location] = set()
     for task in tasks:
         placed, reason = (None, why_not) if why_not else _placed(spark, task, files, footers)
         if placed is None or reason is not None:
             routes.arrow(task, reason or "not reachable")
+        elif placed.location in seen:  # which Spark's reader would read once
+            routes.arrow(task, "files that the table has twice")
         elif not task.deletes:
             routes.plain.append(placed)
         elif keeps_deleted:
@@ -134,6 +137,8 @@ def route(
             routes.with_equality_deletes.append(placed)
         else:
             routes.arrow(task, "equality deletes by such columns")
+        if placed is not None:
+            seen.add(placed.location)
     return routes
 
 
@@ -148,8 +153,8 @@ def _placed(
     scheme = hadoop_scheme(spark, location)
     if scheme is None:
         return None, f"Spark has no file system for {location.scheme}"
-    if is_hidden(location):
-        return None, "hidden names"
+    if (reason := why_unread(location)) is not None:
+        return None, reason
     if not footers.allow(file):
         return None, "files without field ids or columns of their partition, or too many to look at"
     return PlacedTask(task, location, scheme), None

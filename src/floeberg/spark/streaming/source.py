@@ -185,6 +185,7 @@ class TableStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[
         self._definition = definition
         self._table: LoadedTable | None = None
         self._planner: StreamPlanner | None = None
+        self._planned_up_to: StreamOffset | None = None
         self._until: int | None = None
         self._stops = False
 
@@ -192,9 +193,10 @@ class TableStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[
         return self._planned().initial().to_json()
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """PySpark before 4.2 gives neither start nor limit: then all there is is read."""
+        """PySpark before 4.2 gives neither start nor limit: then all there is is read, from the last batch of this run on. The
+        start snapshot may have expired since, and ordinals count from the start."""
         planner = self._planned()
-        begun = planner.initial() if start is None else StreamOffset.from_json(start)
+        begun = (self._planned_up_to or planner.initial()) if start is None else StreamOffset.from_json(start)
         planner.check_table(begun)
         if self._stops and self._until is None:
             return begun.to_json()  # the table had no snapshot when the query began
@@ -216,7 +218,9 @@ class TableStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         planner = self._planned()
         assert self._table is not None
-        parts: Sequence[Any] = planner.between(StreamOffset.from_json(start), StreamOffset.from_json(end))
+        goal = StreamOffset.from_json(end)
+        parts: Sequence[Any] = planner.between(StreamOffset.from_json(start), goal)
+        self._planned_up_to = goal
         schema = self._schema()
         files = table_files(self._table, schema)
         if self._definition.options.changes:
@@ -227,8 +231,7 @@ class TableStreamReader(DataSourceStreamReader, _AvailableNow):  # type: ignore[
         return [FilesPartition(SplitReader(table=files, groups=(part,), projection=schema)) for part in parts]
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Before PySpark 4.2 every batch is planned from the beginning, so what is known of it is kept."""
-        if self._planner is not None and _admission is not None:
+        if self._planner is not None:
             self._planner.forget_before(StreamOffset.from_json(end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

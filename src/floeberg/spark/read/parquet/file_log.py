@@ -37,14 +37,27 @@ of a file whose URL differs between them would not find their file."""
 
 
 def can_use_log(spark: Any, files: Sequence[PlacedFile], uncounted_bytes: int) -> bool:
-    """Whether Spark's driver sees this process's folders, the files are enough to be worth it or have uncounted bytes, and
-    their URLs are written in one way only."""
+    """Whether Spark's driver sees this process's folders, the files are enough to be worth it or have uncounted bytes, their
+    sizes can be right (Spark reads no file of zero bytes, and no row group beyond the size), and their URLs are written in one
+    way only."""
     schemes = {file.scheme for file in files}
     least = MIN_LOCAL_FILES if schemes <= {"file"} else MIN_REMOTE_FILES
     is_worth_it = len(files) >= least or uncounted_bytes > 0
     if not is_worth_it or _LISTED_BY_SPARK in schemes or not is_classic(spark):
         return False
-    return all(_PLAIN.fullmatch(file.location.path) for file in files)
+    return all(_can_be_right(file) and _PLAIN.fullmatch(file.location.path) for file in files)
+
+
+def _can_be_right(file: PlacedFile) -> bool:
+    """Whether nothing speaks against a file's recorded size. A local file is looked at, which costs next to nothing; a missing
+    one is found when it is read."""
+    if file.size_in_bytes <= file.last_split_offset:
+        return False
+    path = Path(file.location.path)
+    try:
+        return file.scheme != "file" or path.stat().st_size == file.size_in_bytes
+    except FileNotFoundError:
+        return True
 
 
 @contextmanager

@@ -14,7 +14,7 @@ _reachable: dict[tuple[str, str], str | None] = {}
 
 
 class PlacedFile(Protocol):
-    """A file, where Spark finds it, and the size that the table's metadata has for it."""
+    """A file, where Spark finds it, and what the table's metadata have for its size and for where its last part begins."""
 
     @property
     def location(self) -> Location: ...
@@ -24,12 +24,19 @@ class PlacedFile(Protocol):
     def authority(self) -> str: ...
     @property
     def size_in_bytes(self) -> int: ...
+    @property
+    def last_split_offset(self) -> int: ...
 
 
-def is_hidden(location: Location) -> bool:
-    """Whether Spark's listing silently skips a file of that name."""
+def why_unread(location: Location) -> str | None:
+    """Why Spark's reader does not read a file of that name: it silently skips hidden files, and the logs of streaming sinks. Its
+    local file system keeps checksums under names that a colon makes invalid. None where it reads the file."""
     name = location.name
-    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+    if name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_"):
+        return "hidden names"
+    if "/_spark_metadata/" in location.path:
+        return "folders of streaming sinks"
+    return "names with a colon" if location.scheme == "file" and ":" in name else None
 
 
 def hadoop_scheme(spark: Any, location: Location) -> str | None:

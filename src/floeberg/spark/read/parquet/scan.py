@@ -78,6 +78,10 @@ class PlacedTask:
     def size_in_bytes(self) -> int:
         return self.task.data_file.file_size_in_bytes
 
+    @property
+    def last_split_offset(self) -> int:
+        return max(self.task.data_file.split_offsets or (0,))
+
 
 def parquet_frame(
     spark: Any,
