@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from floeberg.spark.read.parquet import file_log, scan
+from floeberg.spark.read.parquet.kept_relations import KeptRelations
 from spark_runs.spark_session import CONNECT
 
 pytestmark = [
@@ -46,6 +47,7 @@ def table(session: Any) -> Iterator[Any]:
 @pytest.fixture
 def logged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_log, "MIN_LOCAL_FILES", 1)
+    monkeypatch.setattr(scan, "kept_relations", lambda _: KeptRelations())  # so that every frame is made anew
 
 
 def _rows(session: Any, query: str) -> list[str]:
@@ -95,8 +97,7 @@ def test_a_file_of_a_log_that_is_not_there_is_an_error(session: Any) -> None:
 
 
 def test_a_log_that_spark_reads_otherwise_is_not_used(
-    session: Any, table: Any, monkeypatch: pytest.MonkeyPatch
+    session: Any, table: Any, monkeypatch: pytest.MonkeyPatch, logged: None
 ) -> None:
-    monkeypatch.setattr(file_log, "MIN_LOCAL_FILES", 1)
     monkeypatch.setattr(file_log, "_url", lambda file: f"file://{file.location.path}.other")
     assert _rows(session, f"SELECT count(*) FROM {TABLE} WHERE id >= 0") == ["Row(count(1)=97)"]
