@@ -20,7 +20,7 @@ import msgspec
 from floeberg.spark.host.gateway import is_classic
 from floeberg.spark.read.parquet.paths import PlacedFile
 
-MIN_LOCAL_FILES: Final = 512
+MIN_LOCAL_FILES: Final = 64
 """From so many local files on, the log takes less time than the listing."""
 MIN_REMOTE_FILES: Final = 16
 """From so many files of an object store on, the log saves several requests for each."""
