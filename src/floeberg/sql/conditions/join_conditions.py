@@ -65,7 +65,9 @@ class _JoinConditionParser(ConditionParser):
         column = self._column()
         if not self.cursor.accept("IN") or not self._at("(") or not starts_query(self.cursor, self.cursor.index):
             return None
-        return InQuery(column, self._past_query())
+        first = self._past_query()
+        # In parentheses of its own the query is an item of the list: its only row.
+        return InQuery(column, first, one_row=self.cursor.tokens[first].upper == "(")
 
     def _scalar_query(self) -> Condition | None:
         """Equal to the one row of a query; none is null."""
