@@ -11,6 +11,7 @@ from pyspark.sql import types as st
 from floeberg.spark.dml.assignments import TargetColumns
 from floeberg.spark.host.types import spark_type
 from floeberg.spec.types import DateType, IntegerType, LongType, NestedField, StringType, TimestamptzType
+from floeberg.sql.text.case_ends import closes_case
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Kind, Span, Token
 
@@ -53,10 +54,10 @@ def _conjuncts(tokens: Sequence[Token]) -> list[list[Token]]:
     depth = 0
     pieces: list[list[Token]] = [[]]
     between = False
-    for token in tokens:
+    for index, token in enumerate(tokens):
         if token.upper in ("(", "[", "CASE"):
             depth += 1
-        elif token.upper in (")", "]", "END"):
+        elif token.upper in (")", "]") or (depth and closes_case(tokens, index)):
             depth -= 1
         elif depth == 0 and token.upper in ("OR", "||", "|"):
             return []

@@ -10,6 +10,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import AlwaysTrue, Expression, and_
 from floeberg.scan.snapshot_choice import choose_snapshot
 from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_settings import QUOTED_PATTERNS
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.types import spark_type
 from floeberg.spark.host.views import ViewColumns
@@ -173,8 +174,9 @@ class BoundKeys(Keys):
 
 
 def prunes_joins(session: AttachedSession) -> bool:
-    """Whether the session's settings let joins leave out files. Names that differ by case alone are not told apart."""
-    if session.setting(JOIN_PRUNING, "true") != "true":
+    """Whether the session's settings let joins leave out files. Names that differ by case alone are not told apart, nor what
+    columns a pattern stands for."""
+    if session.setting(JOIN_PRUNING, "true") != "true" or session.setting(QUOTED_PATTERNS, "false") == "true":
         return False
     return session.setting("spark.sql.caseSensitive", "false") != "true"
 

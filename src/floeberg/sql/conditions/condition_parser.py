@@ -26,6 +26,7 @@ from floeberg.sql.conditions.predicates import (
     Truth,
     negate,
 )
+from floeberg.sql.text.case_ends import closes_case
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Kind, name_value, words
 from floeberg.sql.text.numbers import number_value
@@ -128,8 +129,8 @@ class ConditionParser:
             upper = cursor.token.upper
             if upper == "CASE":
                 cases += 1
-            elif upper == "END":
-                cases = max(0, cases - 1)
+            elif cases and closes_case(cursor.tokens, cursor.index):
+                cases -= 1
             elif upper == "BETWEEN" and not cases:
                 betweens += 1
             elif upper == "AND" and betweens and not cases:

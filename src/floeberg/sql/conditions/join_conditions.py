@@ -84,7 +84,9 @@ class _JoinConditionParser(ConditionParser):
         column = self._column()
         if not self.cursor.accept("IN") or not self._at_query():
             return None
-        return InQuery(column, self._past_query())
+        first = self._past_query()
+        # In parentheses of its own the query is an item of the list: its only row.
+        return InQuery(column, first, one_row=self.cursor.tokens[first].upper == "(")
 
     def _to_row(self) -> Condition | None:
         """Compared with the one row of a query; none is null."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -29,7 +29,7 @@ _BEFORE_OPERAND: Final = words(
     "AND OR NOT IN LIKE ILIKE RLIKE REGEXP BETWEEN DIV CASE WHEN THEN ELSE SELECT BY DISTINCT ALL INTERVAL WHERE ON "
     "HAVING ESCAPE FROM FOR PLACING LIMIT OFFSET EXTEND AGGREGATE SET USING IS EXISTS ANY SOME FILTER SETS"
 )
-# Table functions whose columns never have the names of metadata columns.
+# Table functions whose columns have names of Spark's, which never start with an underscore.
 _PLAIN_FUNCTIONS: Final = words(
     "RANGE EXPLODE EXPLODE_OUTER POSEXPLODE POSEXPLODE_OUTER STACK JSON_TUPLE VARIANT_EXPLODE VARIANT_EXPLODE_OUTER"
 )
@@ -105,14 +105,13 @@ class ColumnSources:
             case "group":
                 return any_known(self.relation(inner, name) for inner in relation.relations)
             case "pivot":
-                inside = relation.expressions[0]
                 found = any_known(self.relation(inner, name) for inner in relation.relations)
-                return None if self._mentions(inside, name) else found
+                return None if self._mentions(relation.expressions[0], name) else found or _unless_metadata(name)
             case "values":
-                return False
+                return None if name.startswith("col") else False
             case "function":
                 called = self.cursor.tokens[relation.expressions[0].first - 1].upper
-                return False if called in _PLAIN_FUNCTIONS else None
+                return _unless_metadata(name) if called in _PLAIN_FUNCTIONS else None
         return None
 
     def _mentions(self, expression: Expression, name: str) -> bool:
@@ -149,12 +148,28 @@ class ColumnSources:
         cursor = self.cursor
         tokens = cursor.tokens[item.first : item.last]
         star = next((at for at, token in enumerate(tokens) if token.upper == "*"), None)
-        if star is not None and all(token.is_name or token.upper == "." for token in tokens[:star]):
+        if star is not None and (star == 0 or tokens[star - 1].upper == "."):
             if any(token.is_name and name_value(cursor.text(token)).lower() == name for token in tokens[star + 1 :]):
                 return False
             found = any_known(self.relation(relation, name) for relation in select.relations)
-            return None if star and found is True and len(select.relations) > 1 else found
-        return self.item_name(item.first, item.last) == name
+            return self._of_star(found, [name_value(cursor.text(token)).lower() for token in tokens[:star:2]], select)
+        own = self.item_name(item.first, item.last)
+        if own is not None:
+            return own == name
+        if len(tokens) == 1 and tokens[0].kind is Kind.NUMBER:
+            return False
+        # CAST(x AS INT) and (x) are named x, a text literal as its text, and a generator names its columns itself.
+        return None if self._mentions(item, name) else _unless_metadata(name)
+
+    def _of_star(self, found: Known, qualifier: Sequence[str], select: Select) -> Known:
+        """Whether a star has a column that the FROM clause has or not. That of one relation need not have what another has,
+        and one that is no relation's is of the fields of a struct."""
+        if not qualifier:
+            return found
+        names = [name for relation in select.relations for name in _names(relation)]
+        if found is True:
+            return True if len(names) == 1 else None
+        return found if qualifier[-1] in names else None
 
     def item_name(self, first: int, last: int) -> str | None:
         """The lower-case name that an expression has in an output; None when Spark makes one up."""
@@ -175,3 +190,23 @@ class ColumnSources:
                 found.append((start, index))
                 start = index + 1
         return [*found, (start, last)]
+
+
+def _unless_metadata(name: str) -> Known:
+    """Unknown, but for the names of metadata columns."""
+    return False if name.startswith("_") else None
+
+
+def _names(relation: Relation) -> Iterator[str]:
+    """What the relations of a FROM clause are called, in lower case; empty for one without name."""
+    if isinstance(relation, Join):
+        yield from _names(relation.left)
+        yield from _names(relation.right)
+    elif relation.alias is not None:
+        yield relation.alias.name.lower()
+    elif isinstance(relation, TableRelation):
+        yield relation.name.parts[-1].lower()
+    else:
+        yield ""
+        for inner in relation.relations if isinstance(relation, OpaqueRelation) else ():
+            yield from _names(inner)

@@ -6,6 +6,7 @@ from typing import Final
 
 from floeberg.errors import InvalidInput
 from floeberg.sql.queries.query_nodes import Expression, Query
+from floeberg.sql.text.case_ends import closes_case
 from floeberg.sql.text.cursor import Cursor, UnresolvedIdentifier
 from floeberg.sql.text.lexer import Kind, words
 from floeberg.sql.text.query_starts import QUERY_STARTS, starts_query
@@ -85,7 +86,7 @@ class ExpressionScan:
             token = cursor.token
             if token.upper == "CASE":
                 cases += 1
-            elif token.upper == "END" and cases:
+            elif cases and closes_case(cursor.tokens, cursor.index):
                 cases -= 1
             if token.upper == "(":
                 self.parenthesis(found)

@@ -16,6 +16,7 @@ from floeberg.sql.queries.column_sources import ColumnSources
 from floeberg.sql.queries.query_nodes import (
     Expression,
     Join,
+    OpaqueRelation,
     Query,
     QueryRelation,
     Relation,
@@ -212,7 +213,7 @@ class JoinKeys:
         """Whether a column is certain to be none of these relations'."""
         leaves = [leaf for relation in relations for leaf in visible(relation)]
         lowered = tuple(part.lower() for part in column)
-        if any(_is_qualified(lowered, leaf) for leaf in leaves):
+        if any(_may_be_named(leaf, lowered[:-1]) for leaf in leaves):
             return False
         return all(self._sources.relation(leaf, lowered[0]) is False for leaf in leaves)
 
@@ -310,6 +311,19 @@ def _qualifiers(relation: Relation) -> tuple[tuple[str, ...], ...]:
 def _is_qualified(lowered: tuple[str, ...], relation: Relation) -> bool:
     """Whether the leading parts of a column may be a relation's name."""
     return any(lowered[: len(each)] == each for each in _qualifiers(relation) if len(lowered) > len(each))
+
+
+def _may_be_named(relation: Relation, parts: tuple[str, ...]) -> bool:
+    """Whether one of the parts before a column's name may be a relation's, or that of one in parentheses. A table without alias
+    can be named by more parts than the text gives it."""
+    if isinstance(relation, Join):
+        return _may_be_named(relation.left, parts) or _may_be_named(relation.right, parts)
+    if relation.alias is not None:
+        return relation.alias.name.lower() in parts
+    if isinstance(relation, TableRelation):
+        return relation.name.parts[-1].lower() in parts
+    inner = relation.relations if isinstance(relation, OpaqueRelation) else ()
+    return any(_may_be_named(each, parts) for each in inner)
 
 
 def _merges(relation: Relation, name: str) -> bool:
