@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,10 +14,19 @@ EXPIRED = (
 )
 
 
+class EndedTokens(set[str]):
+    """The tokens that have ended: those that are added, and `until-MS` by the clock."""
+
+    def __contains__(self, token: object) -> bool:
+        text = str(token)
+        ends = text.removeprefix("until-")
+        return super().__contains__(token) or (ends != text and int(ends) <= time.time() * 1000)
+
+
 @contextmanager
-def ending_s3(upstream: str) -> Iterator[tuple[str, set[str]]]:
+def ending_s3(upstream: str) -> Iterator[tuple[str, EndedTokens]]:
     """The proxy's address, and the tokens that have ended."""
-    ended: set[str] = set()
+    ended = EndedTokens()
 
     class EndingS3(Handler):
         def handle_any(self) -> None:
