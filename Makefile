@@ -61,7 +61,8 @@ PEER_spark41   := pyspark==4.1.1 pandas<3 pyarrow msgspec fastavro polars numpy 
 PEER_sail      := pysail==0.7.2 pyspark-client==4.2.0 pandas<3 pyarrow
 PEER_flink     := apache-flink==2.1.1
 PEER_pyiceberg := pyiceberg[pyarrow,hive,sql-sqlite,pandas,polars,pyiceberg-core]==0.12.0 pyspark==4.1.1 pandas<3 pytest==9.1.1 \
-                  pytest-lazy-fixtures==1.4.0 pytest-mock==3.15.1 requests-mock==1.12.1 fsspec boto3 moto fastavro pytz duckdb==1.5.5
+                  pytest-lazy-fixtures==1.4.0 pytest-mock==3.15.1 requests-mock==1.12.1 fsspec boto3 moto fastavro pytz duckdb==1.5.5 \
+                  grpcio grpcio-status googleapis-common-protos zstandard
 
 $(PEERS)/%/ready: Makefile
 	@echo "making the peer $* …"

@@ -18,11 +18,14 @@ from floeberg.server.served_catalog import ServedCatalog
 from peers.environments import ROOT
 from peers.java_peer import RUNTIME, jar
 from pyiceberg_suite.known import KNOWN, reason
-from servers.floeberg_server import server_in_thread
+from servers.floeberg_server import free_port, server_in_thread
 from servers.s3_server import S3Server, running_s3_server
 
 AWS = "org.apache.iceberg:iceberg-aws-bundle:1.12.0"
-PYTHON = ROOT / ".cache" / "peers" / "pyiceberg" / "bin" / "python"
+PEER = ROOT / ".cache" / "peers" / "pyiceberg"
+PYTHON = PEER / "bin" / "python"
+OUTCOMES = PEER / "outcomes.jsonl"
+"""A line for each test of the last run, also of one that was stopped."""
 
 
 def run_suite(source: Path, folder: Path, arguments: list[str]) -> list[dict[str, str]]:
@@ -36,10 +39,10 @@ def run_suite(source: Path, folder: Path, arguments: list[str]) -> list[dict[str
         ) as catalog:
             served = ServedCatalog.of(catalog, warehouse=warehouse, roots=["s3://warehouse", "s3://bucket"])
             with server_in_thread([served]) as url:
-                return _run_pytest(source, folder, _environment(url, s3, folder), arguments)
+                return _run_pytest(source, _environment(url, s3), arguments)
 
 
-def _environment(url: str, s3: S3Server, folder: Path) -> dict[str, str]:
+def _environment(url: str, s3: S3Server) -> dict[str, str]:
     return {
         **os.environ,
         "PYTHONPATH": str(Path(__file__).parent),
@@ -51,16 +54,17 @@ def _environment(url: str, s3: S3Server, folder: Path) -> dict[str, str]:
         "SUITE_CATALOG": url,
         "SUITE_S3": s3.endpoint,
         "SUITE_JARS": f"{jar(RUNTIME)},{jar(AWS)}",
-        "SUITE_OUTCOMES": str(folder / "outcomes"),
+        "SUITE_CONNECT_PORT": str(free_port()),
+        "SUITE_OUTCOMES": str(OUTCOMES),
     }
 
 
-def _run_pytest(source: Path, folder: Path, environment: dict[str, str], arguments: list[str]) -> list[dict[str, str]]:
+def _run_pytest(source: Path, environment: dict[str, str], arguments: list[str]) -> list[dict[str, str]]:
     command = [str(PYTHON), "-m", "pytest", "-q", "-p", "docker_free", "-p", "no:cacheprovider", "-m", "integration"]
     asked = arguments or ["tests/integration"]
+    OUTCOMES.write_text("")
     subprocess.run([*command, "-W", "default", *asked], cwd=source, env=environment, check=False)
-    outcomes = folder / "outcomes"
-    return [json.loads(line) for line in outcomes.read_text().splitlines()] if outcomes.exists() else []
+    return [json.loads(line) for line in OUTCOMES.read_text().splitlines()]
 
 
 def report(outcomes: list[dict[str, str]]) -> bool:

@@ -180,7 +180,9 @@ def test_a_file_outside_is_read_where_its_folder_is_a_root_or_nobody_can_commit(
             assert "sentinel-private" in lake.client.get("/ui/lake/t/db/t/query?run=1").text
 
 
-def test_a_manifest_list_outside_the_roots_is_not_read_for_a_plan(sql_lake: RestLake, tmp_path: Path) -> None:
+def test_a_manifest_list_outside_the_roots_is_not_read_for_a_plan_or_a_purge(
+    sql_lake: RestLake, tmp_path: Path
+) -> None:
     table = sql_lake.catalog.create_table("db.t", "id bigint, s string")
     table.append(ROWS)
     held = Path(table.current_snapshot.manifest_list)
@@ -189,6 +191,9 @@ def test_a_manifest_list_outside_the_roots_is_not_read_for_a_plan(sql_lake: Rest
     held.unlink()
     os.symlink(moved, held)
     assert error_of(sql_lake.client.post(f"{T}/plan", json={})) == (403, "ForbiddenException")
+    purged = sql_lake.client.delete(T, params={"purgeRequested": "true"})
+    assert error_of(purged) == (403, "ForbiddenException")
+    assert sql_lake.catalog.table_exists("db.t")
 
 
 @pytest.mark.parametrize("task", [{"from": -1}, {"from": 2**63 - 1, "filter": {"type": "zap"}}])

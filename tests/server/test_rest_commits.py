@@ -71,6 +71,19 @@ def test_stale_numbers_conflict_even_if_every_requirement_holds(lake: RestLake, 
     assert len(lake.catalog.load_table("db.t").snapshots) == 1
 
 
+@pytest.mark.parametrize("field", ["sequence-number", "first-row-id", "added-rows"])
+def test_a_commit_cannot_use_up_the_numbers_of_all_later_ones(lake: RestLake, field: str) -> None:
+    lake.create(properties={"format-version": "3"})
+    request = append_request(lake)
+    for number in (2**63 - 1, 2**62):
+        request["updates"][0]["snapshot"][field] = number
+        answer = lake.client.post(T, json=request)
+        assert error_of(answer) == (400, "BadRequestException")
+        assert "far ahead" in answer.json()["error"]["message"]
+    lake.catalog.load_table("db.t").append(ROWS)
+    assert lake.catalog.load_table("db.t").scan().count() == 1
+
+
 def test_commits_to_other_branches_do_not_conflict(lake: RestLake) -> None:
     lake.create()
     table = lake.catalog.load_table("db.t")

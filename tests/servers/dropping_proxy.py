@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
+
+from servers.handling import Handler, serving
 
 
 @dataclass
@@ -32,62 +32,30 @@ def dropping_proxy(upstream: str) -> Iterator[tuple[str, Faults]]:
     """The proxy's address, and its faults."""
     faults = Faults()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class DroppingProxy(Handler):
         def handle_any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = self.body()
             step = f"{self.command} {self.path.partition('?')[0]}"
             fault = faults.take(step)
             if fault == "drop before":
-                self.close_connection = True
-                self.connection.close()
+                self.drop()
                 return
             if fault is not None and fault.isdecimal():
-                self._reply(int(fault), b"", {})
+                self.reply(int(fault))
                 return
-            answer = self._forward(step, body)
+            answer = self._sent_on(step, body)
             if fault == "twice":
-                answer = self._forward(step, body)
+                answer = self._sent_on(step, body)
             if fault == "drop after":
-                self.close_connection = True
-                self.connection.close()
+                self.drop()
                 return
             status = int(fault.split()[0]) if fault and fault.endswith("after") else answer.status_code
-            self._reply(status, answer.content, dict(answer.headers))
+            kept = {key: value for key, value in answer.headers.items() if key in ("content-type", "etag")}
+            self.reply(status, answer.content, kept)
 
-        def _forward(self, step: str, body: bytes) -> httpx.Response:
+        def _sent_on(self, step: str, body: bytes) -> httpx.Response:
             faults.seen.append(step)
-            kept = {key: value for key, value in self.headers.items() if key.lower() not in ("host", "connection")}
-            return httpx.request(self.command, f"{upstream}{self.path}", content=body, headers=kept, timeout=60)
+            return self.forwarded(upstream, body, without=("host",))
 
-        def _reply(self, status: int, content: bytes, headers: dict[str, str]) -> None:
-            self.send_response(status)
-            for key in ("content-type", "etag"):
-                if key in headers:
-                    self.send_header(key, headers[key])
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(content)
-
-        do_GET = do_POST = do_DELETE = do_HEAD = handle_any
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Nothing is printed."""
-
-        def handle_one_request(self) -> None:
-            try:
-                super().handle_one_request()
-            except (OSError, ValueError):
-                self.close_connection = True
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}", faults
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(DroppingProxy) as address:
+        yield address, faults

@@ -16,6 +16,7 @@ from pathlib import Path
 import uvicorn
 
 from floeberg.server.app import make_app
+from floeberg.server.listening import TimedProtocol
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.server.settings import ServerSettings
 
@@ -27,7 +28,8 @@ def server_in_thread(catalogs: Iterable[ServedCatalog], settings: ServerSettings
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none"))
+        config = uvicorn.Config(app, http=TimedProtocol, log_level="warning", lifespan="off", ws="none")
+        server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:

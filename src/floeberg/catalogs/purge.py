@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from floeberg.catalogs.base import CatalogBackend, LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.metadata_files import table_roots
+from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.workspace import Workspace
 from floeberg.effects.protocols import Store
 from floeberg.errors import CommitConflict, FloebergError, InvalidInput, PathEscape, StorageError
@@ -17,13 +18,20 @@ GC_ENABLED: Final = "gc.enabled"
 _MAX_TRIES: Final = 5
 
 
-def purge_table(catalog: CatalogBackend, identifier: Identifier) -> int:
+def purge_table(
+    catalog: CatalogBackend,
+    identifier: Identifier,
+    *,
+    reading: Callable[[TablePointer], TablePointer] = lambda one: one,
+) -> int:
     """Drops a table and deletes every file that it refers to and that lies inside its folders; how many were deleted. A
     catalog that purges does it in its own way and time.
 
     Files outside (shared, imported) are left alone. The list is made before the drop and the deletion comes after it, and
     the drop takes place only if the table still is what was listed: a crash in between leaves orphans, never a table
-    without files. Raises TableNotFound, InvalidInput when gc.enabled is false, StorageError when files were left.
+    without files. `reading` gives the pointer by which manifests are read.
+
+    Raises TableNotFound, InvalidInput when gc.enabled is false, StorageError when files were left.
     """
     tries = 0
     while True:
@@ -33,7 +41,7 @@ def purge_table(catalog: CatalogBackend, identifier: Identifier) -> int:
             _check_allowed(table)
             catalog.drop_table(identifier, purge=True)
             return 0
-        doomed = _files_to_delete(table)
+        doomed = _files_to_delete(table, reading(table.pointer))
         try:
             catalog.drop_table(identifier, only_if=table.state)
         except CommitConflict:
@@ -55,13 +63,13 @@ def _check_allowed(table: LoadedTable) -> None:
         raise PathEscape(f"table {name}: its location is a whole store, {metadata.location}; drop it without purge")
 
 
-def _files_to_delete(table: LoadedTable) -> list[str]:
+def _files_to_delete(table: LoadedTable, pointer: TablePointer) -> list[str]:
     _check_allowed(table)
     metadata = table.state.metadata
     name = table.state.identifier
     roots = table_roots(metadata)
     try:
-        return sorted({location for location in _referenced(table) if roots.contains(location)})
+        return sorted({location for location in _referenced(table.state, pointer) if roots.contains(location)})
     except FloebergError as error:
         error.add_note(f"table {name} was not dropped: its files could not be listed. Drop it without purge.")
         raise
@@ -98,11 +106,11 @@ def delete_empty_folders(store: Store, root: str, deleted: Iterable[str]) -> Non
         store.delete_folder(folder)
 
 
-def _referenced(table: LoadedTable) -> Iterator[str]:
-    metadata = table.state.metadata
-    workspace = Workspace(table.pointer)
-    if table.state.metadata_location is not None:
-        yield table.state.metadata_location
+def _referenced(state: TableState, pointer: TablePointer) -> Iterator[str]:
+    metadata = state.metadata
+    workspace = Workspace(pointer)
+    if state.metadata_location is not None:
+        yield state.metadata_location
     yield from (entry.metadata_file for entry in metadata.metadata_log)
     yield from (statistics.statistics_path for statistics in metadata.statistics)
     yield from (statistics.statistics_path for statistics in metadata.partition_statistics)

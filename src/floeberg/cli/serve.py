@@ -105,9 +105,9 @@ def serve(
         for name in names
     ]
 
-    def announce() -> None:
+    def announce(url: str) -> None:
         shown = ", ".join(names)
-        sys.stderr.write(f"serving {shown} at {settings.url} (stop with Ctrl+C)\n")
+        sys.stderr.write(f"serving {shown} at {url} (stop with Ctrl+C)\n")
         sys.stderr.flush()
 
     run_module.run_server(served, settings, log_level=log_level, started=announce)

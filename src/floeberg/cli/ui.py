@@ -37,10 +37,10 @@ def ui(target: Target, printer: Printer, port: PortOption = 8182, browser: Brows
         for name in names
     ]
 
-    def announce() -> None:
-        sys.stderr.write(f"look at {settings.url}/ui/ (stop with Ctrl+C)\n")
+    def announce(url: str) -> None:
+        sys.stderr.write(f"look at {url}/ui/ (stop with Ctrl+C)\n")
         sys.stderr.flush()
         if browser:
-            webbrowser.open(f"{settings.url}/ui/")
+            webbrowser.open(f"{url}/ui/")
 
     run_module.run_server(served, settings, started=announce)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import uvicorn
 
 from floeberg.server.app import make_app
+from floeberg.server.listening import TimedProtocol, listening_sockets
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.server.settings import ServerSettings
 
@@ -18,14 +20,13 @@ def run_server(
     settings: ServerSettings,
     *,
     log_level: str = "warning",
-    started: Callable[[], None] = lambda: None,
+    started: Callable[[str], None] = lambda url: None,
 ) -> None:
-    """Serves until the process is interrupted; requests that are under way end first. `started` is called once the port
-    is bound."""
+    """Serves until the process is interrupted; requests that are under way end first. `started` is given the server's address
+    once the port is bound. Raises InvalidInput when it cannot be."""
     config = uvicorn.Config(
         make_app(catalogs, settings),
-        host=settings.host,
-        port=settings.port,
+        http=TimedProtocol,
         log_level=log_level,
         access_log=log_level in ("info", "debug", "trace"),
         limit_concurrency=settings.max_concurrency,
@@ -37,7 +38,9 @@ def run_server(
         ws="none",
         lifespan="off",
     )
-    _Announced(config, started).run()
+    sockets = listening_sockets(settings)
+    bound = replace(settings, port=sockets[0].getsockname()[1])
+    _Announced(config, lambda: started(bound.url)).run(sockets)
 
 
 class _Announced(uvicorn.Server):

@@ -12,6 +12,7 @@ from floeberg.api.table import Table
 from floeberg.catalogs.base import CatalogBackend, LoadedTable
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.catalogs.metadata_files import table_folders
+from floeberg.commit.pointer import TablePointer
 from floeberg.errors import InvalidInput
 from floeberg.server.guarded_pointer import GuardedPointer
 from floeberg.spec.changes.updates import AddSnapshot, MetadataUpdate, SetPartitionStatistics, SetStatistics
@@ -77,8 +78,12 @@ class ServedCatalog:
         table = self.catalog.load_table(identifier)
         if self.read_only:
             return table
-        pointer = GuardedPointer(table._pointer, roots=(*self.roots, *table_folders(table.metadata)))
+        pointer = self.guarded(table._pointer, table.metadata)
         return Table(LoadedTable(pointer, table._state), identifier=identifier, caches=table._caches)
+
+    def guarded(self, pointer: TablePointer, metadata: TableMetadata) -> GuardedPointer:
+        """A pointer that reads in the roots and in the table's own folders."""
+        return GuardedPointer(pointer, roots=(*self.roots, *table_folders(metadata)))
 
     def check_namespace(self, properties: Mapping[str, str]) -> None:
         """Raises PathEscape when a namespace's tables would go outside the roots."""

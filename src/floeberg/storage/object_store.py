@@ -243,8 +243,8 @@ class ObjectStore:
         if self._credentials_end_ms is not None and _is_refusal(error, said):
             end = datetime.fromtimestamp(self._credentials_end_ms / 1000, UTC).isoformat(timespec="seconds")
             return StorageError(
-                f"{location}: {said}; the credentials that the catalog vended for it end at {end}, and a job keeps those that "
-                "it started with: run it again with new ones, or let the catalog vend credentials that last longer",
+                f"{location}: {said}; the credentials that the catalog vended for it end at {end}; run it again with new "
+                "ones, or let the catalog vend credentials that last longer",
                 location=location,
             )
         return _translate(error, said, location)

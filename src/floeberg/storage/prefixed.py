@@ -20,6 +20,8 @@ class StoreOptions:
 
     everywhere: Mapping[str, str | Secret] = field(default_factory=dict)
     below: Mapping[str, Mapping[str, str | Secret]] = field(default_factory=dict)
+    ends_ms: int | None = None
+    """When the first of the credentials among them ends; None where none does."""
 
     def __repr__(self) -> str:
         return f"StoreOptions(below {sorted(self.below)})"

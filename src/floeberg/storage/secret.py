@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 from floeberg.errors import InvalidInput, SecurityError
 
@@ -16,8 +16,9 @@ _REFERENCE = re.compile(r"secret:(env|file):(.+)")
 
 _SECRET_WORDS = ("secret", "token", "password", "passwd", "credential", "signature", "key", "sas", "auth")
 _PUBLIC_NAMES = frozenset(
-    {"s3.access-key-id", "s3.sse.key", "adls.account-name", "allowed-schemes", "catalog-key", "rest.auth.type"}
-)
+    {"s3.access-key-id", "s3.sse.key", "adls.account-name", "allowed-schemes", "catalog-key", "rest.auth.type",
+     "client.refresh-credentials-enabled"}
+)  # fmt: skip
 
 
 class Secret:
@@ -95,6 +96,46 @@ class Secret:
         raise SecurityError(
             "a Secret is never serialised; pass the credential to the other process on purpose, by reveal()"
         )
+
+
+class TravellingSecret:
+    """A credential on its way to another process of the same user: by the name under which it is found there, by its value
+    where it has none. Serialising it sends it on purpose; no way of printing shows it."""
+
+    __slots__ = ("_is_reference", "_secret")
+
+    def __init__(self, secret: Secret, *, is_reference: bool = False) -> None:
+        """`is_reference` is for what arrives: the secret is then the text by which the credential is found."""
+        self._is_reference = is_reference or secret.reference is not None
+        self._secret = Secret(secret.reference) if secret.reference is not None else secret
+
+    def arrived(self) -> Secret:
+        """The credential in the other process. Raises InvalidInput where that has no such variable or file."""
+        found = found_secret(self._secret.reveal()) if self._is_reference else self._secret
+        assert isinstance(found, Secret)
+        return found
+
+    def __repr__(self) -> str:
+        return f"TravellingSecret({MASK})"
+
+    def __format__(self, format_spec: str) -> str:
+        return format(MASK, format_spec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TravellingSecret) and self._facts() == other._facts()
+
+    def __hash__(self) -> int:
+        return hash(self._facts())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _arriving, (self._secret.reveal(), self._is_reference)
+
+    def _facts(self) -> tuple[Secret, bool]:
+        return self._secret, self._is_reference
+
+
+def _arriving(text: str, is_reference: bool) -> TravellingSecret:
+    return TravellingSecret(Secret(text), is_reference=is_reference)
 
 
 def found_secret(value: str | Secret) -> str | Secret:

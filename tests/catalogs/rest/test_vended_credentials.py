@@ -61,6 +61,7 @@ def test_credentials_come_from_their_endpoint_where_there_is_one(server: Scripte
     server.credentials = [credential("s3://b", "old", ends_ms=effects.clock.now_ms() + 60_000)]
     table = Catalog(server.open(effects=effects)).load_table("db.t")
     server.credentials = [credential("s3://b", "new")]
+    effects.clock.ahead_ms = 50_000  # type: ignore[attr-defined]
     assert key_for(table, "s3://b/x") == "new"
     assert server.requests[-1].url.path.endswith("/tables/t/credentials")
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -16,42 +13,13 @@ import pyarrow as pa
 import pytest
 
 import floeberg as fb
+from catalogs.rest.over_http import over_http
 from catalogs.rest.scripted import ScriptedServer
 from servers.ending_s3 import ending_s3
 from servers.s3_server import running_s3_server
 
 SENTINEL = "vended-5ecret"
-
-
-@contextmanager
-def over_http(server: ScriptedServer) -> Iterator[str]:
-    """The scripted server on a port of its own."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def handle_any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            answer = server.handle(httpx.Request(self.command, f"http://catalog.test{self.path}", content=body))
-            self.send_response(answer.status_code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(answer.content)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(answer.content)
-
-        do_GET = do_POST = do_HEAD = handle_any
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Nothing is printed."""
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{http.server_address[1]}/api"
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()
+CATALOG_TOKEN = "catalog-5ecret"
 
 
 @pytest.mark.s3
@@ -120,3 +88,51 @@ def test_a_job_whose_credentials_end_says_so_leaves_nothing_behind_and_can_be_ru
                 assert sorted(row.id for row in spark.table("ending.db.t").collect()) == [1, 2, 3]
             finally:
                 fb.detach(spark)
+
+
+@dataclass
+class ShortVending(ScriptedServer):
+    """Vends credentials that last six seconds, new ones with every answer."""
+
+    prefix: str = ""
+    options: dict[str, str] = field(default_factory=dict)
+
+    def handle(self, request: httpx.Request) -> httpx.Response:
+        ends_ms = int(time.time() * 1000) + 6_000
+        end = {"s3.session-token": f"until-{ends_ms}", "s3.session-token-expires-at-ms": str(ends_ms)}
+        self.credentials = [{"prefix": self.prefix, "config": {**self.options, **end}}]
+        return super().handle(request)
+
+
+@pytest.mark.s3
+def test_a_job_that_outlives_its_credentials_renews_them_in_the_workers(spark: Any) -> None:
+    with running_s3_server() as s3, ending_s3(s3.endpoint) as (endpoint, _):
+        bucket = s3.new_bucket()
+        made = fb.catalog("made", warehouse=f"s3://{bucket}/wh", properties=s3.options())
+        made.create_namespace("db")
+        table = made.create_table("db.t", "id bigint")
+        for ids in ([1, 2], [3]):
+            table.append(pa.table({"id": pa.array(ids, pa.int64())}))
+        server = ShortVending(namespaces={("db",): {}}, prefix=f"s3://{bucket}/wh/", options=s3.options(endpoint))
+        server.put(("db", "t"), table.metadata)
+
+        def slow(batches: Any) -> Any:
+            for batch in batches:
+                time.sleep(7)
+                yield batch
+
+        token = {"token": CATALOG_TOKEN}
+        with over_http(server) as uri, fb.catalog("renewed", type="rest", uri=uri, properties=token) as cat:
+            fb.attach(spark, cat)
+            try:
+                frame = spark.table("renewed.db.t")
+                spark.range(4, 6, numPartitions=1).mapInArrow(slow, "id bigint").writeTo("renewed.db.t").append()
+                assert sorted(row.id for row in frame.collect()) == [1, 2, 3]
+                assert sorted(row.id for row in spark.table("renewed.db.t").collect()) == [1, 2, 3, 4, 5]
+                shown = io.StringIO()
+                with contextlib.redirect_stdout(shown):
+                    frame.explain(True)
+                assert CATALOG_TOKEN not in shown.getvalue() + str(spark.conf.getAll) + str(fb.explain(frame))
+            finally:
+                fb.detach(spark)
+    assert all(one.headers["authorization"] == f"Bearer {CATALOG_TOKEN}" for one in server.requests)

@@ -46,6 +46,9 @@ class FixedHeaders:
     def renew(self) -> bool:
         return False
 
+    def handed_on(self) -> Mapping[str, Secret]:
+        return {}
+
 
 def authentication(name: str, settings: RestSettings, *, client: httpx.Client, effects: Effects) -> Authentication:
     """The authentication that the settings ask for: by `rest.auth.type`, or by the credentials that are given. Raises

@@ -73,6 +73,10 @@ class Authentication(Protocol):
         """After the server said that it does not know who asks: whether there is something new to show."""
         ...
 
+    def handed_on(self) -> Mapping[str, Secret]:
+        """Settings that another process needs in the place of the user's, because these may have ended since."""
+        ...
+
     @property
     def secrets(self) -> tuple[Secret, ...]:
         """What must not appear in a text."""

@@ -9,6 +9,7 @@ import base64
 import binascii
 import logging
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -80,6 +81,12 @@ class OAuth2:
                 return False
             self._token = self._fetch(before)
             return True
+
+    def handed_on(self) -> Mapping[str, Secret]:
+        """The token of now, where only a token that still holds can be exchanged for the next."""
+        if self._client_secret is not None or self._subject is not None:
+            return {}
+        return {"token": self._current().value}
 
     @property
     def _can_renew(self) -> bool:

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from floeberg.catalogs.rest.http import Answer, json_object
+from floeberg.catalogs.rest.vended import Vended, vended_by
 from floeberg.errors import CatalogError
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_metadata_json import table_metadata_from_json
 from floeberg.spec.metadata.view_metadata import ViewMetadata, view_metadata_from_json
-from floeberg.storage.secret import Secret, seal_options
-
-
-@dataclass(frozen=True, slots=True)
-class StorageCredential:
-    """Options of stores, credentials among them, for the locations below a prefix."""
-
-    prefix: str
-    config: Mapping[str, str | Secret]
-
-    def __repr__(self) -> str:
-        return f"StorageCredential({self.prefix!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +18,7 @@ class TableResult:
 
     metadata: TableMetadata
     metadata_location: str | None
-    config: Mapping[str, str | Secret] = field(default_factory=dict)
-    credentials: tuple[StorageCredential, ...] = ()
+    vended: Vended = Vended()
 
     def __repr__(self) -> str:
         return f"TableResult({self.metadata_location!r})"
@@ -47,8 +34,7 @@ def table_result(answer: Answer, subject: str) -> TableResult:
     return TableResult(
         metadata=table_metadata_from_json(metadata, where=f"{subject}: metadata"),
         metadata_location=location if isinstance(location, str) else None,
-        config=_sealed(document.get("config")),
-        credentials=storage_credentials(document),
+        vended=vended_by(document),
     )
 
 
@@ -61,19 +47,3 @@ def view_result(answer: Answer, subject: str) -> tuple[ViewMetadata, str | None]
     location = document.get("metadata-location")
     found = view_metadata_from_json(metadata, where=f"{subject}: metadata")
     return found, location if isinstance(location, str) else None
-
-
-def storage_credentials(document: Mapping[str, object]) -> tuple[StorageCredential, ...]:
-    """The `storage-credentials` of an answer."""
-    listed = document.get("storage-credentials")
-    return tuple(
-        StorageCredential(str(one["prefix"]), _sealed(one.get("config")))
-        for one in (listed if isinstance(listed, list) else [])
-        if isinstance(one, dict) and isinstance(one.get("prefix"), str)
-    )
-
-
-def _sealed(value: object) -> dict[str, str | Secret]:
-    if not isinstance(value, dict):
-        return {}
-    return seal_options({str(key): text for key, text in value.items() if isinstance(text, str)})

@@ -13,19 +13,16 @@ import httpx
 from floeberg.catalogs.base import shown_name
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.rest import endpoints as e
-from floeberg.catalogs.rest.authentication import authentication
+from floeberg.catalogs.rest.connection import connect
 from floeberg.catalogs.rest.errors import Refusals, refused, server_error
 from floeberg.catalogs.rest.http import Answer, Request, RestClient, json_object
 from floeberg.catalogs.rest.settings import RestSettings, merged, origin, unsupported_endpoint
 from floeberg.effects.protocols import Effects
 from floeberg.errors import CatalogError
-from floeberg.storage.secret import Secret
 
 logger = logging.getLogger("floeberg.rest")
 
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
-ACCESS_DELEGATION: Final = "X-Iceberg-Access-Delegation"
-CLIENT_VERSION: Final = "X-Client-Version"
 _MAX_PAGES: Final = 100_000
 
 
@@ -115,16 +112,9 @@ def open_session(
     name: str, settings: RestSettings, *, effects: Effects, transport: httpx.BaseTransport | None = None
 ) -> RestSession:
     """Connects: asks the server for its configuration. Raises Unavailable, Unauthorized, Forbidden, CatalogError."""
-    client = _http_client(settings, transport)
+    client = connect(name, settings, effects=effects, transport=transport)
     try:
-        rest = RestClient(
-            settings.uri,
-            client=client,
-            authentication=authentication(name, settings, client=client, effects=effects),
-            effects=effects,
-            secrets=settings.secrets,
-        )
-        return _configured(name, settings, rest)
+        return _configured(name, settings, client)
     except BaseException:
         client.close()
         raise
@@ -166,23 +156,6 @@ def _warn_of_elsewhere(name: str, uri: str, given: str | None) -> None:
             name,
             uri,
         )
-
-
-def _http_client(settings: RestSettings, transport: httpx.BaseTransport | None) -> httpx.Client:
-    timeout = httpx.Timeout(
-        settings.read_timeout_ms / 1000,
-        connect=settings.connect_timeout_ms / 1000,
-        pool=settings.connect_timeout_ms / 1000,
-    )
-    headers = {
-        CLIENT_VERSION: "floeberg",
-        ACCESS_DELEGATION: "vended-credentials",
-        **{key: value.reveal() if isinstance(value, Secret) else value for key, value in settings.headers.items()},
-    }
-    certificate, key = settings.text("ssl.client.cert"), settings.text("ssl.client.key")
-    cert = None if certificate is None else (certificate, key) if key else certificate
-    verify: bool | str = settings.text("ssl.cabundle") or True
-    return httpx.Client(headers=headers, timeout=timeout, transport=transport, verify=verify, cert=cert)
 
 
 def _texts(value: object) -> dict[str, str]:

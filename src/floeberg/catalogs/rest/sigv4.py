@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import Any, Final
 
 import httpx
@@ -57,6 +58,9 @@ class SigV4:
 
     def renew(self) -> bool:
         return self._inner.renew()
+
+    def handed_on(self) -> Mapping[str, Secret]:
+        return self._inner.handed_on()
 
     def _credentials(self) -> Any:
         if self._secret_key is not None:

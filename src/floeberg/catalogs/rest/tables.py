@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from floeberg.catalogs.base import LoadedTable, is_chosen_by_catalog
 from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.rest import endpoints as e
+from floeberg.catalogs.rest.credential_source import RENEWAL_ENABLED, CredentialSource, packed
 from floeberg.catalogs.rest.credentials import VendedStores
 from floeberg.catalogs.rest.errors import NAMESPACES, NEW_TABLES, TABLES
 from floeberg.catalogs.rest.http import Answer, NotSent, ReplyLost, Request, json_object
 from floeberg.catalogs.rest.metrics import MetricsReporter
 from floeberg.catalogs.rest.pointer import RestPointer
-from floeberg.catalogs.rest.results import StorageCredential, TableResult, storage_credentials, table_result
+from floeberg.catalogs.rest.results import table_result
 from floeberg.catalogs.rest.session import RestSession
+from floeberg.catalogs.rest.vended import SNAPSHOTS_OF_REFS, Vended, storage_credentials, vended_by
 from floeberg.commit.pointer import TableState
 from floeberg.errors import (
     CatalogError,
@@ -129,19 +129,44 @@ class RestTables:
             own=self._session.settings.stores,
             everywhere=self._stores,
             effects=self._session.effects,
-            renew=lambda: self._renewed(identifier),
+            renew=lambda vended: self._renewed(identifier, vended),
+            source=lambda vended: self._credential_source(identifier, vended),
         )
         return RestPointer(identifier, session=self._session, stores=stores, reporter=self._reporter)
 
-    def _renewed(self, identifier: Identifier) -> Sequence[StorageCredential] | TableResult:
+    def _renewed(self, identifier: Identifier, vended: Vended) -> Vended:
+        """What the server vends now in the place of what ends."""
         subject = self._subject(identifier)
         path = self._session.paths.table(identifier)
-        if self._session.offers(e.LOAD_CREDENTIALS):
+        if self._renews_by_endpoint(vended):
             request = Request("GET", f"{path}/credentials")
             answer = self._session.read(request, TABLES, what="give credentials for it", subject=subject)
-            return storage_credentials(json_object(answer, subject))
-        request = Request("GET", path, {"snapshots": "refs"})
-        return table_result(self._session.read(request, TABLES, what="load it", subject=subject), subject)
+            return Vended(vended.config, storage_credentials(json_object(answer, subject)))
+        request = Request("GET", path, SNAPSHOTS_OF_REFS)
+        answer = self._session.read(request, TABLES, what="load it", subject=subject)
+        return vended_by(json_object(answer, subject))
+
+    def _credential_source(self, identifier: Identifier, vended: Vended) -> CredentialSource | None:
+        settings = self._session.settings
+        if str(settings.stores.get(RENEWAL_ENABLED, "true")).lower() == "false":
+            return None
+        by_endpoint = self._renews_by_endpoint(vended)
+        path = self._session.paths.table(identifier)
+        return CredentialSource(
+            catalog=self._session.name,
+            subject=self._subject(identifier),
+            uri=settings.uri,
+            path=f"{path}/credentials" if by_endpoint else path,
+            by_endpoint=by_endpoint,
+            options=packed({**settings.options, **self._session.client.authentication.handed_on()}),
+            headers=packed(settings.headers),
+            stores=packed(settings.stores),
+            config=packed(vended.config if by_endpoint else {}),
+        )
+
+    def _renews_by_endpoint(self, vended: Vended) -> bool:
+        """Not where the table's configuration holds credentials too, which that endpoint does not renew."""
+        return self._session.offers(e.LOAD_CREDENTIALS) and not vended.has_ending_config
 
     def _ask_to_create(self, identifier: Identifier, body: Document, subject: str) -> Answer:
         request = Request("POST", self._session.paths.tables(identifier.namespace), body=body)

@@ -61,8 +61,9 @@ def drop_table(call: Call) -> Answer:
     if purge == "false":
         call.served.backend.drop_table(call.table)
         return NO_CONTENT
-    call.served.check_table(call.served.backend.load_table(call.table).state.metadata)
-    purge_table(call.served.backend, call.table)
+    metadata = call.served.backend.load_table(call.table).state.metadata
+    call.served.check_table(metadata)
+    purge_table(call.served.backend, call.table, reading=lambda one: call.served.guarded(one, metadata))
     return NO_CONTENT
 
 

@@ -1,16 +1,23 @@
-"""Stores in Python workers: made there from the catalog's options, because clients and locks do not travel."""
+"""Stores in Python workers: made there from the catalog's options, because clients and locks do not travel. Credentials that
+end are renewed there as well: a job may run longer than they last."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
-from floeberg.effects.protocols import Store
+from floeberg.catalogs.rest.credential_source import CredentialSource
+from floeberg.effects.protocols import Effects, Store
 from floeberg.effects.system import system_effects
 from floeberg.errors import UnsupportedFeature
 from floeberg.storage.prefixed import PrefixedStores, StoreOptions
 from floeberg.storage.registry import StoreRegistry, Stores
+from floeberg.storage.renewed import RenewedStores
 from floeberg.storage.secret import Secret
+
+_RENEWED: Final[dict[CredentialSource, StoreOptions]] = {}
+"""What tasks of this process got last: the next task, which comes with the credentials of the job's start, need not ask."""
+_MAX_RENEWED: Final = 256
 
 
 @runtime_checkable
@@ -20,30 +27,53 @@ class VendedStores(Protocol):
     @property
     def store_options(self) -> StoreOptions: ...
 
+    @property
+    def credential_source(self) -> CredentialSource | None: ...
+
 
 class WorkerStores:
-    """A recipe for stores. Credentials travel in it to the executors, as a Hadoop configuration would; its text never
-    shows them."""
+    """A recipe for stores. Credentials travel in it to the executors, as a Hadoop configuration would, and where those of the
+    stores end, so do the catalog's, to ask for fresh ones; its text never shows them."""
 
-    def __init__(self, options: StoreOptions) -> None:
+    def __init__(self, options: StoreOptions, source: CredentialSource | None = None) -> None:
         self.store_options = options
-        self._stores: PrefixedStores | None = None
+        self._source = source
+        self._stores: Stores | None = None
 
     def __repr__(self) -> str:
         return "WorkerStores(…)"
 
-    def __getstate__(self) -> dict[str, object]:
-        below = {prefix: _revealed(options) for prefix, options in self.store_options.below.items()}
-        return {"everywhere": _revealed(self.store_options.everywhere), "below": below}
+    def __getstate__(self) -> dict[str, Any]:
+        options = self.store_options
+        below = {prefix: _revealed(one) for prefix, one in options.below.items()}
+        sent = {"everywhere": _revealed(options.everywhere), "below": below, "ends_ms": options.ends_ms}
+        return {"options": sent, "source": self._source}
 
-    def __setstate__(self, state: dict[str, dict[str, str]]) -> None:
-        self.store_options = StoreOptions(**state)  # type: ignore[arg-type]
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.store_options = StoreOptions(**state["options"])
+        self._source = state["source"]
         self._stores = None
 
     def for_location(self, location: str) -> Store:
         if self._stores is None:
-            self._stores = PrefixedStores(system_effects(), self.store_options)
+            self._stores = self._opened()
         return self._stores.for_location(location)
+
+    def _opened(self) -> Stores:
+        source, options, effects = self._source, self.store_options, system_effects()
+        if source is None or options.ends_ms is None:
+            return PrefixedStores(effects, options)
+        known = _RENEWED.get(source)
+        if known is not None and (known.ends_ms is None or known.ends_ms > options.ends_ms):
+            options = known
+        return RenewedStores(source.subject, effects, options, renew=lambda: _renewed(source, effects))
+
+
+def _renewed(source: CredentialSource, effects: Effects) -> StoreOptions:
+    if len(_RENEWED) >= _MAX_RENEWED:
+        _RENEWED.clear()
+    options = _RENEWED[source] = source.renewed(effects)
+    return options
 
 
 def _revealed(options: Mapping[str, str | Secret]) -> dict[str, str]:
@@ -54,7 +84,7 @@ def worker_stores(stores: Stores, *, location: str) -> WorkerStores:
     """The recipe for the stores of a catalog or table. Raises UnsupportedFeature for stores that live in this process
     alone."""
     if isinstance(stores, VendedStores) and not location.startswith("memory:"):
-        return WorkerStores(stores.store_options)
+        return WorkerStores(stores.store_options, stores.credential_source)
     if not isinstance(stores, StoreRegistry) or location.startswith("memory:"):
         raise UnsupportedFeature(
             f"{location}: this store lives in one process and Spark's workers cannot reach it; use a warehouse on files or "

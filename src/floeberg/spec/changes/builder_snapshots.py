@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from floeberg.errors import CommitConflict, InvalidInput, SnapshotAlreadyExists, SnapshotNotFound
 from floeberg.spec.changes.metadata_draft import MetadataDraft
 from floeberg.spec.changes.updates import (
@@ -22,6 +24,10 @@ from floeberg.spec.snapshots.history import appended_snapshot_log, without_unkno
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION, next_row_id_after
 from floeberg.spec.snapshots.snapshot import Snapshot, SnapshotLogEntry
+
+MAX_NUMBERS_AHEAD: Final = 1_000_000
+"""How far ahead of the table's last sequence number a new one may be. A commit takes the next, or a few more for the snapshots
+of one transaction; one that is far ahead would use up the numbers of all later commits."""
 
 
 def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
@@ -61,6 +67,12 @@ def _check_snapshot(draft: MetadataDraft, snapshot: Snapshot) -> None:
             " already; take the next one from the refreshed table",
             snapshot_id=snapshot.snapshot_id,
             last_sequence_number=draft.last_sequence_number,
+        )
+    if snapshot.sequence_number - draft.last_sequence_number > MAX_NUMBERS_AHEAD:
+        raise InvalidInput(
+            f"{name} has sequence number {snapshot.sequence_number}, far ahead of the table's last, which is "
+            f"{draft.last_sequence_number}; take the next one",
+            snapshot_id=snapshot.snapshot_id,
         )
     if draft.format_version < ROW_LINEAGE_VERSION and snapshot.first_row_id is not None:
         raise InvalidInput(f"{name} has row ids, which need format version {ROW_LINEAGE_VERSION}")

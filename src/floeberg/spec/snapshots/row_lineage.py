@@ -19,6 +19,8 @@ from floeberg.spec.snapshots.snapshot import Snapshot
 
 INITIAL_ROW_ID: Final = 0
 ROW_LINEAGE_VERSION: Final = 3
+MAX_IDS_OF_SNAPSHOT: Final = 1 << 48
+"""How many row ids one snapshot may take or leave out: 280 million million. More would use up those of later commits."""
 
 
 def add_row_ids(first_row_id: int, rows: int) -> int:
@@ -51,8 +53,8 @@ def assign_first_row_ids(
 def next_row_id_after(snapshot: Snapshot, next_row_id: int) -> int:
     """A v3 table's next-row-id once a snapshot is added.
 
-    Raises InvalidInput for a snapshot without row ids, and CommitConflict when its first-row-id was taken meanwhile:
-    it must be assigned again from the table's next-row-id on each attempt."""
+    Raises InvalidInput for a snapshot without row ids or with ids far ahead, and CommitConflict when its first-row-id was
+    taken meanwhile: it must be assigned again from the table's next-row-id on each attempt."""
     if snapshot.first_row_id is None or snapshot.added_rows is None:
         raise InvalidInput(
             f"snapshot {snapshot.snapshot_id} needs first-row-id and added-rows: the table has format version 3",
@@ -65,4 +67,11 @@ def next_row_id_after(snapshot: Snapshot, next_row_id: int) -> int:
             snapshot_id=snapshot.snapshot_id,
             next_row_id=next_row_id,
         )
-    return add_row_ids(snapshot.first_row_id, snapshot.added_rows)
+    following = add_row_ids(snapshot.first_row_id, snapshot.added_rows)
+    if following - next_row_id > MAX_IDS_OF_SNAPSHOT:
+        raise InvalidInput(
+            f"snapshot {snapshot.snapshot_id} takes row ids up to {following}, far ahead of the table's next-row-id, which is "
+            f"{next_row_id}; assign first-row-id from there, and count added-rows",
+            snapshot_id=snapshot.snapshot_id,
+        )
+    return following
