@@ -86,7 +86,7 @@ class _JoinConditionParser(ConditionParser):
             return None
         first = self._past_query()
         # In parentheses of its own the query is an item of the list: its only row.
-        return InQuery(column, first, one_row=self.cursor.tokens[first].upper == "(")
+        return ToRow(column, "=", first) if self.cursor.tokens[first].upper == "(" else InQuery(column, first)
 
     def _to_row(self) -> Condition | None:
         """Compared with the one row of a query; none is null."""
