@@ -28,7 +28,7 @@ def test_snapshots_that_expired_after_a_tagged_one_are_told_from_a_rollback() ->
     offset = planner(builder).advance(planner(builder).initial())
     builder.append((2,)).append((3,)).append((4,), (5,))
     expire_to_last(builder)
-    with pytest.raises(SnapshotNotFound, match="its child has expired.*streaming-on-expired=oldest"):
+    with pytest.raises(SnapshotNotFound, match=r"its child has expired.*streaming-on-expired=oldest"):
         planner(builder).advance(offset)
     resumed = planner(builder, resumes_at_oldest=True)
     parts = resumed.between(offset, resumed.advance(offset))

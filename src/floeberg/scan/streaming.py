@@ -325,8 +325,9 @@ class StreamPlanner:
     def _expired(self, snapshot_id: int | None) -> SnapshotNotFound:
         return SnapshotNotFound(
             f"table {self.identifier}: snapshot {snapshot_id}, up to which the stream has read, or its child has expired, and "
-            "rows after it may be missed; start with a new checkpoint location, or go on with the oldest snapshot that is left by the option "
-            "streaming-on-expired=oldest. Keep snapshots longer than queries stand still (history.expire.max-snapshot-age-ms)",
+            "rows after it may be missed; start with a new checkpoint location, or go on with the oldest snapshot that is left "
+            "by the option streaming-on-expired=oldest. Keep snapshots longer than queries stand still "
+            "(history.expire.max-snapshot-age-ms)",
             table=self.identifier,
             snapshot_id=snapshot_id,
         )

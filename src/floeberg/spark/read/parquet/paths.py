@@ -29,8 +29,8 @@ class PlacedFile(Protocol):
 
 
 def why_unread(location: Location) -> str | None:
-    """Why Spark's reader does not read a file of that name: it silently skips hidden files, and the logs of streaming sinks. Its
-    local file system keeps checksums under names that a colon makes invalid. None where it reads the file."""
+    """Why Spark's reader does not read a file of that name; None where it does. It silently skips hidden files and the logs of
+    streaming sinks; its local file system keeps checksums under names that a colon makes invalid."""
     name = location.name
     if name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_"):
         return "hidden names"
