@@ -117,9 +117,11 @@ def key_predicate(keys: KeyValues, reference: BoundReference, *, op: str = "=", 
 
 def _sums(keys: KeyValues, added: int) -> Sequence[Any]:
     """The keys with a number added to each; none where a sum leaves their type, which wraps round or raises in Spark."""
-    limits = {IntegerType: (INT_MIN, INT_MAX), LongType: (LONG_MIN, LONG_MAX)}.get(type(keys.type))
-    sums = [] if limits is None else [value + added for value in keys.values]
-    return sums if limits is not None and all(limits[0] <= value <= limits[1] for value in sums) else []
+    if not isinstance(keys.type, _WHOLE):
+        return ()
+    least, most = (INT_MIN, INT_MAX) if isinstance(keys.type, IntegerType) else (LONG_MIN, LONG_MAX)
+    sums = [value + added for value in keys.values]
+    return sums if all(least <= value <= most for value in sums) else ()
 
 
 def _bound(values: Sequence[Any], reference: BoundReference, op: str) -> Expression | None:
