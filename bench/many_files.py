@@ -15,6 +15,7 @@ from typing import Final
 from uuid import UUID
 
 import pyarrow as pa
+from bench.plots import write_plot
 from bench.read_tables import add_deletes
 from bench.spark_engines import Answer, Engine, arguments
 from pyroaring import BitMap64
@@ -47,7 +48,7 @@ def main() -> None:
     parser.add_argument("--plot", help="write a plot of seconds against files")
     given = parser.parse_args()
     folder = Path(given.folder) / "many-files"
-    points: dict[str, list[tuple[int, float]]] = {}
+    points: dict[str, list[tuple[float, float]]] = {}
     for files in given.files:
         _make(folder, files)
         with ExitStack() as stack:
@@ -58,24 +59,27 @@ def main() -> None:
                 for name, seconds in _compare(engines, label, files, given.repeat).items():
                     points.setdefault(f"{label}, {name}", []).append((files, seconds))
     if given.plot:
-        Path(given.plot).write_text(plot(points, x="files", y="seconds"))
+        write_plot(given.plot, points, x="files", y="seconds", logarithmic=True)
 
 
 def _compare(engines: list[Engine], label: str, files: int, repeat: int) -> dict[str, float]:
-    best: dict[str, tuple[float, float]] = {}
-    for engine in engines:
-        table = f"bench.db.{engine.name}{files}"
-        statement = (QUERIES | CHANGES)[label].format_map(
-            {
-                "t": table,
-                "middle": files * ROWS // 2 + 3,
-                "from": files // 3,
-                "to": files // 3 + files // 10,
-                "step": files // 10,
-            }
-        )
-        runs = [_run(engine, table, statement, changes=label in CHANGES) for _ in range(repeat)]
-        best[engine.name] = (min(run.seconds for run in runs), min(run.cpu_seconds for run in runs))
+    numbers = {
+        "middle": files * ROWS // 2 + 3,
+        "from": files // 3,
+        "to": files // 3 + files // 10,
+        "step": files // 10,
+    }
+    runs: dict[str, list[Answer]] = {engine.name: [] for engine in engines}
+    for number in range(repeat):
+        # Each is first in every other turn: the machine may be in another state for the second.
+        for engine in engines if number % 2 else engines[::-1]:
+            table = f"bench.db.{engine.name}{files}"
+            statement = (QUERIES | CHANGES)[label].format_map({"t": table, **numbers})
+            runs[engine.name].append(_run(engine, table, statement, changes=label in CHANGES))
+    best = {
+        name: (min(run.seconds for run in answers), min(run.cpu_seconds for run in answers))
+        for name, answers in runs.items()
+    }
     java_seconds, java_cpu = best["java"]
     for engine in engines:
         seconds, cpu = best[engine.name]
@@ -153,41 +157,6 @@ def _make_table(lake: Catalog, name: str, files: int) -> None:
         DeletedFile(file_path=f.file_path, spec_id=f.spec_id, partition=f.partition): BitMap64([0]) for f in written
     }
     add_deletes(table, writer.write_vectors(deleted))
-
-
-def plot(points: dict[str, list[tuple[int, float]]], *, x: str, y: str) -> str:
-    """Lines over two linear axes as an SVG."""
-    width, height, margin = 720, 420, 60
-    most_x = max(at for line in points.values() for at, _ in line)
-    most_y = max(value for line in points.values() for _, value in line)
-    colours = (
-        "#1f77b4",
-        "#ff7f0e",
-        "#2ca02c",
-        "#d62728",
-        "#9467bd",
-        "#8c564b",
-        "#e377c2",
-        "#7f7f7f",
-        "#bcbd22",
-        "#17becf",
-    )
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width + 220} {height}" font-family="sans-serif" font-size="12">'
-    ]
-    parts.append(f'<text x="{width / 2}" y="{height - 15}">{x} (to {most_x:,})</text>')
-    parts.append(f'<text x="5" y="{margin - 20}">{y} (to {most_y:.1f})</text>')
-    parts.append(f'<path d="M{margin},{margin} V{height - margin} H{width - 10}" fill="none" stroke="black"/>')
-    for number, (label, line) in enumerate(points.items()):
-        colour = colours[number % len(colours)]
-        places = [
-            f"{margin + at / most_x * (width - 2 * margin):.0f},{height - margin - value / most_y * (height - 2 * margin):.0f}"
-            for at, value in line
-        ]
-        dash = "" if "floeberg" in label else ' stroke-dasharray="5 3"'
-        parts.append(f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
-        parts.append(f'<text x="{width}" y="{margin + 18 * number}" fill="{colour}">{label}</text>')
-    return "\n".join([*parts, "</svg>"])
 
 
 if __name__ == "__main__":

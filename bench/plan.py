@@ -26,6 +26,7 @@ from typing import Any
 
 from bench.plan_java import java_command
 from bench.plan_table import filters, make_table
+from bench.plots import write_plot
 
 MEGABYTE = 1024 * 1024
 SHAPES = {"blocked": False, "one record a block": True}
@@ -204,29 +205,8 @@ def _plot(arguments: argparse.Namespace, folder: Path) -> None:
             seconds.append(time.perf_counter() - start)
         points.append((count, min(seconds)))
         print(f"  {count:8,} files selected: {min(seconds):.3f} s")
-    Path(arguments.plot).write_text(_svg(points))
-
-
-def _svg(points: list[tuple[int, float]]) -> str:
-    width, height, margin = 640, 360, 60
-    most_files = max(count for count, _ in points) or 1
-    most_seconds = max(seconds for _, seconds in points)
-    placed = [
-        (
-            margin + count / most_files * (width - 2 * margin),
-            height - margin - seconds / most_seconds * (height - 2 * margin),
-        )
-        for count, seconds in points
-    ]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
-    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in placed)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-family="sans-serif" font-size="13">'
-        f'<path d="M{margin},{margin} V{height - margin} H{width - margin}" fill="none" stroke="gray"/>'
-        f'<polyline points="{line}" fill="none" stroke="steelblue" stroke-width="2"/>{dots}'
-        f'<text x="{width / 2}" y="{height - 20}" text-anchor="middle">files selected of {most_files:,}</text>'
-        f'<text x="{margin}" y="{margin - 15}">seconds of a second plan, tasks included (most: {most_seconds:.2f})</text></svg>'
-    )
+    label = "a second plan, tasks included"
+    write_plot(arguments.plot, {label: points}, x=f"files selected of {arguments.files:,}", y="seconds")
 
 
 def _arguments() -> argparse.Namespace:

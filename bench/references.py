@@ -1,6 +1,6 @@
 """What a table reference of a statement costs before Spark begins to run it.
 
-    python -m bench.references [--repeat N] [--columns N] [--profile]
+    python -m bench.references [--repeat N] [--columns N] [--profile] [--plot FILE.svg]
 
 Statements of 1 to 8 references, each to a table of its own. `made` makes every DataFrame anew, as after a commit; `reused`
 takes those of the statement before; `parquet` is `spark.read.parquet` of the same files with a select, in Spark's own SQL
@@ -21,6 +21,7 @@ from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
+from bench.plots import write_plot
 from pyspark.sql import SparkSession
 
 import floeberg as fb
@@ -81,6 +82,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--columns", type=int, default=8)
     parser.add_argument("--profile", action="store_true", help="where the driver's time goes, with 8 references")
+    parser.add_argument("--plot", help="write a plot of the milliseconds of a statement against its references")
     given = parser.parse_args()
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
@@ -108,12 +110,16 @@ def main() -> None:
 
     kinds: dict[str, Callable[[int], object]] = {"made": made, "reused": reused, "parquet": parquet}
     print("references  " + "".join(f"{name:>32}" for name in kinds), flush=True)
+    points: dict[str, list[tuple[float, float]]] = {}
     for count in REFERENCES:
         texts = []
-        for run in kinds.values():
+        for name, run in kinds.items():
             wall, cpu, calls = measure(partial(run, count), gateway, repeat=given.repeat)
+            points.setdefault(name, []).append((count, wall))
             texts.append(f"{wall / count:.1f} ms ({cpu / count:.1f} ms, {calls / count:.0f} calls)")
         print(f"{count:>10}  " + "".join(f"{text:>32}" for text in texts), flush=True)
+    if given.plot:
+        write_plot(given.plot, points, x="references", y="milliseconds of a statement before Spark runs it")
     if given.profile:
         for name in ("made", "reused"):
             print(f"\n== {name}")

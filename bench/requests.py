@@ -1,6 +1,6 @@
 """Requests to an object store that a query over many files makes, beside the Java runtime.
 
-    python -m bench.requests [--files 50 200] [--folder DIR]
+    python -m bench.requests [--files 50 200] [--engines NAME …] [--plot FILE.svg]
 
 A table on a local S3 server (moto), which counts what it is asked for: LIST, HEAD and GET. `java` reads by the Java runtime's
 S3FileIO, `floeberg` in Python workers on a stock Spark, `floeberg-s3a` by Spark's own reader through S3A, `floeberg-s3a-listed`
@@ -13,7 +13,6 @@ import argparse
 import json
 import logging
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,7 +24,8 @@ from uuid import UUID
 
 import pyarrow as pa
 from bench.plan_java import VERSION
-from bench.spark_engines import PEERS, ROOT, SETTINGS, runtime_jar
+from bench.plots import write_plot
+from bench.spark_engines import PEERS, ROOT, SETTINGS, maven_jar, runtime_jar
 
 from floeberg.api.attach import attach
 from floeberg.api.catalog import Catalog, catalog
@@ -48,22 +48,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, nargs="+", default=[50, 200])
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
+    parser.add_argument("--plot", help="write a plot of a first query's requests against files")
     parser.add_argument("--answer", nargs=4, metavar=("ENGINE", "FOLDER", "ENDPOINT", "BUCKET"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.answer is not None:
         _answer(*given.answer)
         return
     with tempfile.TemporaryDirectory(prefix="bench-requests-") as folder:
-        _compare(Path(folder), given.files, given.engines)
+        points = _compare(Path(folder), given.files, given.engines)
+    if given.plot:
+        write_plot(given.plot, points, x="data files", y="requests of a first query")
 
 
-def _compare(folder: Path, sizes: list[int], engines: list[str]) -> None:
+def _compare(folder: Path, sizes: list[int], engines: list[str]) -> dict[str, list[tuple[float, float]]]:
+    """Prints the counts; the requests of each engine's first queries by the number of files."""
     endpoint, counts = _counting_server()
     lake = _lake(str(folder), endpoint, "bench")
     lake.create_namespace("db")
     for size in sizes:
         _make(lake, size)
     print(f"{'engine':<20} {'files':>6} {'query':<7}" + "".join(f"{kind:>7}" for kind in KINDS) + "   per data file")
+    points: dict[str, list[tuple[float, float]]] = {}
     for engine in engines:
         with _Asked(engine, folder, endpoint) as asked:
             for size in sizes:
@@ -74,6 +79,9 @@ def _compare(folder: Path, sizes: list[int], engines: list[str]) -> None:
                     assert rows == expected, (engine, rows, expected)
                     shown = "".join(f"{counts[kind]:>7}" for kind in KINDS)
                     print(f"{engine:<20} {size:>6} {run:<7}{shown}   {counts.total() / size:.2f}", flush=True)
+                    if run == "first":
+                        points.setdefault(engine, []).append((size, counts.total()))
+    return points
 
 
 def _counting_server() -> tuple[str, Counter[str]]:
@@ -208,7 +216,7 @@ def _settings(engine: str, folder: str, endpoint: str, bucket: str) -> dict[str,
             "client.region": "us-east-1",
         }
         return {
-            "spark.jars": ",".join([str(runtime_jar()), *map(_jar, JARS["java"])]),
+            "spark.jars": _joined(runtime_jar(), *map(maven_jar, JARS["java"])),
             "spark.sql.catalog.bench": "org.apache.iceberg.spark.SparkCatalog",
             **{f"spark.sql.catalog.bench.{name}": value for name, value in options.items()},
         }
@@ -222,21 +230,14 @@ def _settings(engine: str, folder: str, endpoint: str, bucket: str) -> dict[str,
         "path.style.access": "true",
         "connection.ssl.enabled": "false",
     }
-    jars = ",".join(map(_jar, JARS["s3a"]))
-    return {"spark.jars": jars, **{f"spark.hadoop.fs.s3a.{name}": value for name, value in s3a.items()}}
+    return {
+        "spark.jars": _joined(*map(maven_jar, JARS["s3a"])),
+        **{f"spark.hadoop.fs.s3a.{name}": value for name, value in s3a.items()},
+    }
 
 
-def _jar(artifact: str) -> str:
-    """A jar in Maven's own folder, fetched at first use."""
-    group, name, version = artifact.split(":")
-    path = Path.home() / ".m2/repository" / group.replace(".", "/") / name / version / f"{name}-{version}.jar"
-    if not path.exists():
-        if shutil.which("mvn") is None:
-            raise SystemExit(f"{artifact} is fetched by Maven, which is not installed here")
-        subprocess.run(
-            ["mvn", "-B", "-q", "dependency:get", f"-Dartifact={artifact}", "-Dtransitive=false"], check=True
-        )
-    return str(path)
+def _joined(*jars: Path) -> str:
+    return ",".join(map(str, jars))
 
 
 if __name__ == "__main__":

@@ -154,13 +154,20 @@ def best(engine: Engine, statement: str, *, repeat: int) -> Answer:
 
 
 def runtime_jar() -> Path:
-    """The Java runtime's jar in Maven's own folder, fetched at first use. Raises SystemExit where Maven is missing."""
-    group, name, version = RUNTIME.split(":")
+    """The Java runtime's jar."""
+    return maven_jar(RUNTIME)
+
+
+def maven_jar(artifact: str) -> Path:
+    """A jar in Maven's own folder, fetched at first use. Raises SystemExit where Maven is missing."""
+    group, name, version = artifact.split(":")
     path = Path.home() / ".m2/repository" / group.replace(".", "/") / name / version / f"{name}-{version}.jar"
     if not path.exists():
         if shutil.which("mvn") is None:
-            raise SystemExit("the Java runtime is fetched by Maven, which is not installed here")
-        subprocess.run(["mvn", "-B", "-q", "dependency:get", f"-Dartifact={RUNTIME}", "-Dtransitive=false"], check=True)
+            raise SystemExit(f"{artifact} is fetched by Maven, which is not installed here")
+        command = ["mvn", "-B", "-q", "dependency:get", f"-Dartifact={artifact}", "-Dtransitive=false"]
+        # What Maven prints would stand before the engine's first answer.
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
     return path
 
 

@@ -59,18 +59,23 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
             yield Both(catalog, flink)
 
 
-def test_flink_upserts_and_we_apply_its_equality_deletes(both: Both) -> None:
-    t = "upserted"
+@VERSIONS
+def test_flink_upserts_and_we_apply_its_deletes(both: Both, version: int) -> None:
+    t = f"upserted{version}"
     both.flink.run(
         f"CREATE TABLE lake.db.{t} (id BIGINT NOT NULL, s STRING, PRIMARY KEY (id) NOT ENFORCED) "
-        "WITH ('format-version'='2', 'write.upsert.enabled'='true')",
+        f"WITH ('format-version'='{version}', 'write.upsert.enabled'='true')",
         f"INSERT INTO lake.db.{t} VALUES (1, 'a'), (2, 'b'), (3, 'c')",
-        f"INSERT INTO lake.db.{t} VALUES (2, 'z'), (4, 'd')",
+        # A key twice in one commit: its first row is deleted by position, on v3 by a deletion vector.
+        f"INSERT INTO lake.db.{t} VALUES (2, 'z'), (4, 'first'), (4, 'd')",
     )
     expected = [(1, "a"), (2, "z"), (3, "c"), (4, "d")]
     table = both.ours.load_table(f"db.{t}")
-    assert table.format_version == 2
-    assert int(table.current_snapshot.summary["total-equality-deletes"]) > 0  # type: ignore[union-attr]
+    assert table.format_version == version
+    summary = table.current_snapshot.summary  # type: ignore[union-attr]
+    assert int(summary["total-equality-deletes"]) > 0
+    assert int(summary["total-position-deletes"]) > 0
+    assert int(summary.get("added-dvs", 0)) == (version == 3)
     assert both.rows(t) == both.duckdb_rows(t) == expected
     table.delete("id = 1")
     table.update({"s": "y"}, where="id = 3")
@@ -81,6 +86,44 @@ def test_flink_upserts_and_we_apply_its_equality_deletes(both: Both) -> None:
     first = table.snapshots[0].snapshot_id
     travelled = both.flink.run(f"SELECT * FROM lake.db.{t} /*+ OPTIONS('snapshot-id'='{first}') */")
     assert travelled == [["1", "a"], ["2", "b"], ["3", "c"]]
+
+
+@VERSIONS
+def test_flink_evolves_renames_and_drops(both: Both, version: int) -> None:
+    t = f"evolved{version}"
+    both.flink.run(
+        f"CREATE TABLE lake.db.{t} (id BIGINT, s STRING, n INT) PARTITIONED BY (s) WITH ('format-version'='{version}')",
+        f"INSERT INTO lake.db.{t} VALUES (1, 'a', 7)",
+        f"ALTER TABLE lake.db.{t} ADD x DOUBLE",
+        f"ALTER TABLE lake.db.{t} MODIFY n BIGINT",
+        f"ALTER TABLE lake.db.{t} RENAME s TO part",
+        f"ALTER TABLE lake.db.{t} SET ('write.format.default'='avro')",
+        f"INSERT INTO lake.db.{t} VALUES (2, 'b', 5000000000, 1.5)",
+    )
+    assert both.rows(t) == both.duckdb_rows(t) == [(1, "a", 7, None), (2, "b", 5000000000, 1.5)]
+    both.flink.run(f"ALTER TABLE lake.db.{t} DROP x", f"ALTER TABLE lake.db.{t} RENAME TO lake.db.{t}_renamed")
+    table = both.ours.load_table(f"db.{t}_renamed")
+    assert [field.name for field in table.schema.fields] == ["id", "part", "n"]
+    assert table.properties["write.format.default"] == "avro"
+    assert both.rows(f"{t}_renamed") == both.duckdb_rows(f"{t}_renamed") == [(1, "a", 7), (2, "b", 5000000000)]
+    both.flink.run(f"DROP TABLE lake.db.{t}_renamed")
+    assert not both.ours.table_exists(f"db.{t}_renamed")
+
+
+@VERSIONS
+def test_flink_writes_to_a_branch_of_ours(both: Both, version: int) -> None:
+    t = f"branched{version}"
+    table = both.ours.create_table(f"db.{t}", "id bigint", format_version=version)
+    table.append(pa.table({"id": [1]}))
+    with table.manage_refs() as refs:
+        refs.create_branch("audit")
+    both.flink.run(f"INSERT INTO lake.db.{t} /*+ OPTIONS('branch'='audit') */ VALUES (2)")
+    assert both.rows(t) == [(1,)]
+    table = both.ours.load_table(f"db.{t}")
+    assert sorted(table.scan(ref="audit").to_arrow()["id"].to_pylist()) == [1, 2]
+    with table.manage_refs() as refs:
+        refs.fast_forward("main", "audit")
+    assert both.flink_rows(t) == [("1",), ("2",)]
 
 
 @VERSIONS

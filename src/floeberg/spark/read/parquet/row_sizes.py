@@ -24,16 +24,16 @@ _SIZES: Final[dict[type[st.DataType], int]] = {
 _OTHER: Final = 8
 _LEAST_BYTES: Final = 4 << 20
 """Whatever has no more bytes than this is broadcast anyway."""
-_LEAST_RATIO: Final = 2
-_SHARE: Final = 2
-"""Only half of what Spark would count: it counts more for a row than the Java runtime, and a side that is a little above the
-threshold is still joined faster by a broadcast."""
+_SHARE: Final = (3, 4)
+"""Spark scales this to the columns that a query reads, with 8 bytes more for each row. The Java runtime counts the columns alone:
+for rows of a few numbers that is three quarters, and sides just below the threshold are broadcast by both."""
 
 
 def uncounted_bytes(schema: st.StructType, *, rows: int, stored_bytes: int) -> int:
     """The bytes of so many rows beyond those that files have; 0 where the difference cannot matter."""
-    counted = rows * (_ROW + _size(schema)) // _SHARE
-    return counted - stored_bytes if counted > max(_LEAST_BYTES, _LEAST_RATIO * stored_bytes) else 0
+    share, of = _SHARE
+    counted = rows * (_ROW + _size(schema)) * share // of
+    return counted - stored_bytes if counted > max(_LEAST_BYTES, stored_bytes) else 0
 
 
 def _size(data_type: st.DataType) -> int:
