@@ -85,6 +85,6 @@ def test_a_struct_of_numbers_is_as_large_as_its_members() -> None:
         "m", st.StructType([st.StructField("x", st.LongType()), st.StructField("y", st.StringType())])
     )
     schema = st.StructType([member, st.StructField("l", st.ArrayType(st.IntegerType()))])
-    assert uncounted_bytes(schema, rows=1_000_000, stored_bytes=1000) == 1_000_000 * (8 + 8 + 20 + 4) * 2 // 3 - 1000
+    assert uncounted_bytes(schema, rows=1_000_000, stored_bytes=1000) == 1_000_000 * (8 + 8 + 20 + 4) * 3 // 4 - 1000
     assert uncounted_bytes(schema, rows=1_000_000, stored_bytes=30_000_000) == 0
     assert uncounted_bytes(schema, rows=1000, stored_bytes=1000) == 0
