@@ -41,6 +41,18 @@ def with_matching_files(plan: ScanPlan, where: Expression) -> ScanPlan:
     return plan.with_parts([_kept(part, bound, plan) for part in plan.parts])
 
 
+def with_one_file(plan: ScanPlan) -> ScanPlan:
+    """The plan with its smallest file alone; a plan without files has none to keep."""
+    sizes = [size for part in plan.parts for size in part.frame.get_column("file_size_in_bytes").to_list()]
+    left = sizes.index(min(sizes)) if sizes else 0
+    parts: list[FilesOfSpec] = []
+    for part in plan.parts:
+        own = 0 <= left < part.frame.height
+        parts.append(replace(part, frame=part.frame.slice(left, 1) if own else part.frame.clear()))
+        left -= part.frame.height
+    return plan.with_parts(parts)
+
+
 def _kept(part: FilesOfSpec, bound: Expression, plan: ScanPlan) -> FilesOfSpec:
     frame = part.frame
     projection = inclusive_projection(part.spec, plan.schema, bound)

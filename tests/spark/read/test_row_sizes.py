@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as st
 
+from floeberg.spark.read.parquet import scan
+from floeberg.spark.read.parquet.kept_relations import KeptRelations
 from floeberg.spark.read.parquet.row_sizes import uncounted_bytes
 from spark_runs.spark_session import CONNECT
 
@@ -78,6 +82,17 @@ def test_two_frames_of_the_same_files_have_columns_of_their_own(session: Any) ->
     one, other = session.table(TABLE), session.table(TABLE)
     joined = one.join(other, one.id == other.id + 1).where(one.id < 10)
     assert sorted(row[0] for row in joined.select(other.id).collect()) == list(range(9))
+
+
+@classic
+@pytest.mark.usefixtures("table")
+def test_the_folder_of_the_log_may_have_a_blank(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "a b"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(scan, "kept_relations", lambda _: KeptRelations())
+    session.sql(f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('of' = 'another state')")  # so that no kept frame is used
+    assert "MetadataLogFileIndex" in _plan(session.table(TABLE))
 
 
 def test_a_struct_of_numbers_is_as_large_as_its_members() -> None:

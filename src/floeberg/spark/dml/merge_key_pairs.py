@@ -51,19 +51,23 @@ def path_pairs(cursor: Cursor, span: Span) -> list[tuple[tuple[str, ...], tuple[
 
 def _conjuncts(tokens: Sequence[Token]) -> list[list[Token]]:
     """The parts between the ANDs at the top; nothing when an OR stands there."""
-    depth = 0
+    opened: list[str] = []
     pieces: list[list[Token]] = [[]]
     between = False
     for index, token in enumerate(tokens):
         if token.upper in ("(", "[", "CASE"):
-            depth += 1
-        elif token.upper in (")", "]") or (depth and closes_case(tokens, index)):
-            depth -= 1
-        elif depth == 0 and token.upper in ("OR", "||", "|"):
+            opened.append(token.upper)
+        elif token.upper in (")", "]"):
+            _close(opened, "(" if token.upper == ")" else "[")
+        elif opened:
+            # In parentheses an `end` may be many things, but it closes no CASE before them.
+            if opened[-1] == "CASE" and closes_case(tokens, index):
+                opened.pop()
+        elif token.upper in ("OR", "||", "|"):
             return []
-        elif depth == 0 and token.upper == "BETWEEN":
+        elif token.upper == "BETWEEN":
             between = True
-        elif depth == 0 and token.upper == "AND":
+        elif token.upper == "AND":
             if between:
                 between = False  # belongs to BETWEEN: what follows is no part of its own
             else:
@@ -71,6 +75,12 @@ def _conjuncts(tokens: Sequence[Token]) -> list[list[Token]]:
                 continue
         pieces[-1].append(token)
     return pieces
+
+
+def _close(opened: list[str], opening: str) -> None:
+    """Closes a parenthesis, and what is still open within."""
+    while opened and opened.pop() != opening:
+        pass
 
 
 def _sides(piece: Sequence[Token], cursor: Cursor) -> tuple[tuple[str, ...], tuple[str, ...]] | None:

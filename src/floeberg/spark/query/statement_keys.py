@@ -203,7 +203,7 @@ def join_keys_of(
 def keys_of(conditions: Sequence[Condition]) -> list[JoinKey]:
     """The join keys among the conditions on a table."""
     return [
-        JoinKey(condition.column[0], condition.keys, condition.op, condition.added)
+        JoinKey(condition.column[0], condition.keys, condition.op, condition.added, condition.of_one_row)
         for condition in conditions
         if isinstance(condition, Matches) and isinstance(condition.keys, BoundKeys) and len(condition.column) == 1
     ]

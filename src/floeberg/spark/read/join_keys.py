@@ -20,7 +20,7 @@ from floeberg.expr.bind import bind_reference
 from floeberg.expr.nodes import FALSE, And, BoundPredicate, BoundReference, Expression, Op, and_
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.kept_keys import KeptKeys
-from floeberg.scan.matching_files import may_tell_apart, with_matching_files
+from floeberg.scan.matching_files import may_tell_apart, with_matching_files, with_one_file
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice
@@ -74,6 +74,7 @@ class JoinKey:
     keys: KeyReader
     op: str = "="
     added: int = 0
+    of_one_row: bool = False
     """As of `Matches`."""
 
 
@@ -239,6 +240,8 @@ def pruned_by_keys(plan: ScanPlan, keys: Sequence[JoinKey]) -> tuple[ScanPlan, t
         if found is None or predicate is None:
             continue
         fewer = with_matching_files(plan, predicate)
+        if key.of_one_row and found.values and not len(fewer):
+            fewer = with_one_file(plan)
         if len(fewer) < len(plan):
             plan = fewer
             steps.append(PrunedBy(len(plan), found.source))

@@ -4,7 +4,7 @@
     ├── AllOf(children), AnyOf(children)
     ├── Compare(column, op, literal) · InList(column, literals, negated) · IsNull(column, negated)
     ├── Prefix(column, prefix, negated) · Truth(column, negated)      LIKE 'abc%', a boolean column by itself
-    ├── Matches(column, keys, op, added)                              compares with a column of some row of another relation
+    ├── Matches(column, keys, op, added, …)                           compares with a column of some row of another relation
     └── Unknown()                                                     anything else; it says nothing
 
 There is no Not: negation is pushed into the leaves, where three-valued logic keeps it exact.
@@ -96,6 +96,9 @@ class Matches(Condition):
     keys: Keys
     op: str = "="
     added: int = 0
+    of_one_row: bool = False
+    """Whether the keys are those of a query that must have one row at most: Spark raises an error for more, but only while it
+    reads rows to compare with it."""
 
 
 class Keys:

@@ -19,6 +19,7 @@ from floeberg.sql.queries.query_nodes import (
     SetOperation,
     TableRelation,
 )
+from floeberg.sql.text.case_ends import ends_with_case
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Kind, Token, name_value, words
 
@@ -134,25 +135,32 @@ class ColumnSources:
         if isinstance(body, Select):
             return self.select(body, name)
         if isinstance(body, SetOperation):
-            return self._body(body.left, name)
+            branches = (body.left, body.right) if body.by_name else (body.left,)
+            return any_known(self._body(branch, name) for branch in branches)
         if isinstance(body, TableRelation):
             return self._table(body, name)
         return None
 
     def select(self, select: Select, name: str) -> Known:
         if not select.items:
-            return any_known(self.relation(relation, name) for relation in select.relations)
+            return self._from(select, name)
         return any_known(self._item(item, select, name) for item in select.items)
+
+    def _from(self, select: Select, name: str) -> Known:
+        """Whether the FROM clause has the column. A lateral view has those that its text names, or that its function does."""
+        found = any_known(self.relation(relation, name) for relation in select.relations)
+        if found or not select.lateral_views:
+            return found
+        return None if any(self._mentions(view, name) for view in select.others) else _unless_metadata(name)
 
     def _item(self, item: Expression, select: Select, name: str) -> Known:
         cursor = self.cursor
         tokens = cursor.tokens[item.first : item.last]
-        star = next((at for at, token in enumerate(tokens) if token.upper == "*"), None)
-        if star is not None and (star == 0 or tokens[star - 1].upper == "."):
-            if any(token.is_name and name_value(cursor.text(token)).lower() == name for token in tokens[star + 1 :]):
-                return False
-            found = any_known(self.relation(relation, name) for relation in select.relations)
-            return self._of_star(found, [name_value(cursor.text(token)).lower() for token in tokens[:star:2]], select)
+        star = _own_star(tokens)
+        if star is not None:
+            found = self._from(select, name)
+            qualifier = [name_value(cursor.text(token)).lower() for token in tokens[:star:2]]
+            return self._excepted(item.first + star + 1, item.last, name, self._of_star(found, qualifier, select))
         own = self.item_name(item.first, item.last)
         if own is not None:
             return own == name
@@ -167,14 +175,24 @@ class ColumnSources:
         if not qualifier:
             return found
         names = [name for relation in select.relations for name in _names(relation)]
-        if found is True:
-            return True if len(names) == 1 else None
-        return found if qualifier[-1] in names else None
+        if qualifier[-1] not in names or (found and len(names) > 1):
+            return None
+        return found
+
+    def _excepted(self, first: int, last: int, name: str, found: Known) -> Known:
+        """Whether a star still has a column after the EXCEPT that may follow it: `EXCEPT (a)` leaves out `a`; `EXCEPT (a.b)` a
+        field of it, or a column of the relation `a`."""
+        if first == last:
+            return found
+        for start, end in self.items(first + 2, last - 1):
+            if name_value(self.cursor.text(self.cursor.tokens[end - 1])).lower() == name:
+                return False if end - start == 1 else found and None
+        return found
 
     def item_name(self, first: int, last: int) -> str | None:
         """The lower-case name that an expression has in an output; None when Spark makes one up."""
         tokens = self.cursor.tokens[first:last]
-        if not tokens or not tokens[-1].is_name:
+        if not tokens or not tokens[-1].is_name or ends_with_case(tokens):
             return None
         named = len(tokens) == 1 or tokens[-2].upper in ("AS", ".") or ends_operand(tokens[-2])
         return name_value(self.cursor.text(tokens[-1])).lower() if named else None
@@ -190,6 +208,16 @@ class ColumnSources:
                 found.append((start, index))
                 start = index + 1
         return [*found, (start, last)]
+
+
+def _own_star(tokens: Sequence[Token]) -> int | None:
+    """Where the star of an item stands that is columns itself: not that of `struct(t.*)`, nor a product's."""
+    depth = 0
+    for at, token in enumerate(tokens):
+        depth += (token.upper in ("(", "[")) - (token.upper in (")", "]"))
+        if token.upper == "*" and not depth and (at == 0 or tokens[at - 1].upper == "."):
+            return at
+    return None
 
 
 def _unless_metadata(name: str) -> Known:

@@ -69,7 +69,7 @@ def file_log(files: Sequence[PlacedFile], uncounted_bytes: int) -> Iterator[str]
         log.mkdir()
         entries = [_entry(_url(file), file.size_in_bytes) for file in files]
         if uncounted_bytes:
-            entries.append(_entry(f"file://{folder}/{_UNCOUNTED}", uncounted_bytes))
+            entries.append(_entry((Path(folder) / _UNCOUNTED).as_uri(), uncounted_bytes))
         (log / "0").write_bytes(b"\n".join((_VERSION, *map(encode, entries))))
         yield f"file://{folder}"
 
