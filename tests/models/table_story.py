@@ -86,9 +86,8 @@ class TableStory:
         """Raises AssertionError, with the seed and what was done, where the table and the model differ."""
         try:
             self._play("append")
-            for _ in range(steps):
-                kinds = self._rng.choice([WRITES, WRITES, WRITES, DEFINITIONS, REFS, MAINTENANCE, MAINTENANCE])
-                self._play(self._rng.choice(kinds))
+            for step in self._rng.sample(2 * (*WRITES, *REFS, *MAINTENANCE) + DEFINITIONS, steps):
+                self._play(step)
             self._compare_everything()
         except Exception as error:
             raise AssertionError(f"story {self._seed}: {error}; after {', '.join(self.done)}") from error

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from floeberg.arrow.write.table_writer import TableWriter
+from floeberg.arrow.write import table_writer
 from floeberg.maintenance import expire
 from floeberg.testing.decoding import decoded_once
 from models.table_story import DEFINITIONS, MAINTENANCE, REFS, WRITES, run_stories
@@ -29,11 +29,11 @@ def test_a_tag_that_expiry_forgets_is_noticed(monkeypatch: pytest.MonkeyPatch) -
         "_retained_refs",
         lambda base, *, now_ms: {name: ref for name, ref in real(base, now_ms=now_ms).items() if not ref.is_tag},
     )
-    with pytest.raises(AssertionError, match=r"story \d+: other (snapshots|references)"):
-        run_stories(range(100))
+    with pytest.raises(AssertionError, match="story 10: other snapshots are left than should be"):
+        run_stories([10])
 
 
 def test_rows_that_lose_their_lineage_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TableWriter, "has_lineage", property(lambda self: False))
-    with pytest.raises(AssertionError, match=r"story \d+: row \d+ (had the id|was updated at)"):
-        run_stories(range(100))
+    monkeypatch.setattr(table_writer, "ROW_LINEAGE_VERSION", 99)
+    with pytest.raises(AssertionError, match="story 0: row 2 had the id 1 and has 4"):
+        run_stories([0])
