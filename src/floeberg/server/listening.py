@@ -31,15 +31,16 @@ def listening_sockets(settings: ServerSettings) -> list[socket.socket]:
     except OSError as error:
         raise InvalidInput(f"{settings.host!r} is no address to listen on ({error}); give another --host") from error
     addresses = list(dict.fromkeys((family, address) for family, _, _, _, address in found))
-    for _ in range(_TRIES_OF_FREE_PORTS if settings.port == 0 else 1):
+    tries = _TRIES_OF_FREE_PORTS if settings.port == 0 else 1
+    while True:
         sockets, missing = _bound(addresses)
         if missing is None or (sockets and missing.errno in _NOT_OF_THIS_MACHINE):
             return sockets
         for one in sockets:
             one.close()
-        if missing.errno != errno.EADDRINUSE:
-            break
-    raise _refusal(settings, missing) from missing
+        tries -= 1
+        if tries == 0 or missing.errno != errno.EADDRINUSE:
+            raise _refusal(settings, missing) from missing
 
 
 def _bound(addresses: Sequence[tuple[int, tuple[Any, ...]]]) -> tuple[list[socket.socket], OSError | None]:
