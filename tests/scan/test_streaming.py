@@ -61,6 +61,20 @@ def test_a_long_stream_forgets_the_plans_of_what_it_has_read():
     assert read_rows == 3
 
 
+def test_the_plan_of_the_next_batch_is_kept_when_spark_commits_the_last_one():
+    builder = TableBuilder().append((1,))
+    first = planner(builder).advance(planner(builder).initial())
+    builder.append((2,)).append((3,))
+    found = planner(builder)
+    end = found.advance(first)
+    planned = dict(found.known)
+    assert len(planned) == 2
+    found.forget_before(first)
+    assert found.known == planned
+    found.forget_before(end)
+    assert {snapshot_id for snapshot_id, _ in found.known} == {end.snapshot_id}
+
+
 def test_an_empty_table_is_waited_for():
     builder = TableBuilder()
     offset, files = read(builder, planner(builder).initial())

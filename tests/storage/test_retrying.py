@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from floeberg.effects.protocols import FileInfo
 from floeberg.errors import FileNotFound, StorageError, Throttled, Unavailable
 from floeberg.storage.retrying import ReadRetryPolicy, RetryingStore
 from floeberg.testing.faults import Fault, ScriptedFaults
@@ -103,3 +104,34 @@ def test_a_listing_that_breaks_off_goes_on_where_it_was():
     assert listed == [info.location for info in setup.list("s3://b")]
     assert inner.calls == 6
     assert RetryingStore(inner, world.process("r").effects).capabilities is setup.capabilities
+
+
+class ByFolders:
+    """Lists folder by folder, as stores with real folders do: `a/b` before `a-b`."""
+
+    def __init__(self, *, breaks_off_at: int | None = None) -> None:
+        self.locations = [f"s3://b/{name}" for name in ("a", "c/x", "c-d", "e")]
+        self._breaks_off_at = breaks_off_at
+
+    def list(self, prefix):
+        for number, location in enumerate(self.locations):
+            if number == self._breaks_off_at:
+                self._breaks_off_at = None
+                raise Unavailable("connection reset")
+            yield FileInfo(location, 1, 0)
+
+
+@pytest.mark.parametrize("breaks_off_at", [None, 0])
+def test_a_store_that_does_not_list_by_name_is_listed_whole(breaks_off_at):
+    world, _, _ = store_with({})
+    inner = ByFolders(breaks_off_at=breaks_off_at)
+    listed = RetryingStore(inner, world.process("r").effects).list("s3://b")
+    assert [info.location for info in listed] == inner.locations
+
+
+@pytest.mark.parametrize(("breaks_off_at", "said"), [(1, "listed after"), (2, "listed after"), (3, "connection reset")])
+def test_a_listing_by_another_order_that_breaks_off_is_an_error_and_leaves_nothing_out(breaks_off_at, said):
+    world, _, _ = store_with({})
+    listed = RetryingStore(ByFolders(breaks_off_at=breaks_off_at), world.process("r").effects).list("s3://b")
+    with pytest.raises(StorageError, match=said):
+        list(listed)

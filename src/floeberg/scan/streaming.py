@@ -48,7 +48,8 @@ class StreamOptions:
 class StreamOffset:
     """How far a stream has read: `position` parts of a snapshot, all of them when `done`. `whole` is for the start snapshot,
     of which all live files count and not those that it added. Without a snapshot, the table had none. `ordinal` is the place
-    of the snapshot among those whose changes the stream has read, from 0."""
+    of the snapshot among those whose changes the stream has read, from 0. `sequence_number` is the snapshot's, which tells one
+    that expired from one that was rolled back and expired then; 0 where it is not known."""
 
     table_uuid: str | None
     snapshot_id: int | None = None
@@ -57,6 +58,7 @@ class StreamOffset:
     done: bool = True
     changes: bool = False
     ordinal: int = -1
+    sequence_number: int = field(default=0, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -67,6 +69,7 @@ class StreamOffset:
             "done": self.done,
             "changes": self.changes,
             "ordinal": self.ordinal,
+            **({"sequence-number": self.sequence_number} if self.sequence_number else {}),
         }
 
     @classmethod
@@ -82,6 +85,7 @@ class StreamOffset:
                 done=bool(document["done"]),
                 changes=bool(document.get("changes", False)),
                 ordinal=int(document.get("ordinal", -1)),
+                sequence_number=int(document.get("sequence-number", 0)),
             )
         except (KeyError, ValueError, TypeError):
             raise InvalidInput(f"the checkpoint is of another source: {dict(document)!r:.200} is no offset") from None
@@ -122,18 +126,21 @@ class StreamPlanner:
             return nothing
         history = list(self.metadata.ancestors(head.snapshot_id))
         if options.from_snapshot_id is not None:
-            self.metadata.snapshot(options.from_snapshot_id)
-            if options.from_snapshot_id not in {one.snapshot_id for one in history}:
-                raise self._not_in_history(options.from_snapshot_id)
-            return replace(nothing, snapshot_id=options.from_snapshot_id, whole=True, done=False, ordinal=0)
+            chosen = self.metadata.snapshot(options.from_snapshot_id)
+            if chosen.snapshot_id not in {one.snapshot_id for one in history}:
+                raise self._not_in_history(chosen.snapshot_id)
+            return self._beginning(chosen, whole=True, ordinal=0)
         if options.from_timestamp_ms is not None:
             younger = [one for one in history if one.timestamp_ms >= options.from_timestamp_ms]
             if not younger:
-                return replace(nothing, snapshot_id=head.snapshot_id)
+                return replace(nothing, snapshot_id=head.snapshot_id, sequence_number=head.sequence_number)
             first = younger[-1]
-            ordinal = -1 if first.operation == Operation.REPLACE else 0
-            return replace(nothing, snapshot_id=first.snapshot_id, done=False, ordinal=ordinal)
-        return replace(nothing, snapshot_id=history[-1].snapshot_id, whole=True, done=False, ordinal=0)
+            return self._beginning(first, whole=False, ordinal=-1 if first.operation == Operation.REPLACE else 0)
+        return self._beginning(history[-1], whole=True, ordinal=0)
+
+    def _beginning(self, snapshot: Snapshot, *, whole: bool, ordinal: int) -> StreamOffset:
+        """Nothing of a snapshot is read yet."""
+        return self._at(_Step(snapshot, whole, 0, ordinal), 0, done=False)
 
     def advance(self, start: StreamOffset, *, until: int | None = None, limited: bool = True) -> StreamOffset:
         """The offset up to which the next batch reads: as far as the limits allow, and no further than a snapshot.
@@ -170,9 +177,13 @@ class StreamPlanner:
         return found
 
     def forget_before(self, offset: StreamOffset) -> None:
-        """Forgets what was planned of other snapshots than that of an offset, which the stream has read."""
+        """Forgets what was planned of snapshots before that of an offset, which the stream has read. Spark says so when
+        the next batch, of snapshots after it, is planned already."""
+        reached = None if offset.snapshot_id is None else self.metadata.find_snapshot(offset.snapshot_id)
         for key in [key for key in self.known if key[0] != offset.snapshot_id]:
-            del self.known[key]
+            planned = self.metadata.find_snapshot(key[0])
+            if reached is None or planned is None or planned.sequence_number <= reached.sequence_number:
+                del self.known[key]
 
     def _steps(self, start: StreamOffset, goal: Snapshot | None) -> Iterator[_Step]:
         """The snapshots from an offset on, up to another."""
@@ -188,7 +199,7 @@ class StreamPlanner:
             if not start.done:
                 yield _Step(history[begun], start.whole, start.position, start.ordinal)
             history = history[begun + 1 :]
-        elif start.snapshot_id is not None and self._has_left(start.snapshot_id, history[0]):
+        elif start.snapshot_id is not None and self._has_left(start, history[0]):
             raise self._not_in_history(start.snapshot_id)
         elif not self.options.resumes_at_oldest and (
             # A snapshot that is gone is no loss when all of it was read and its child is there.
@@ -205,13 +216,14 @@ class StreamPlanner:
                 ordinal += snapshot.operation != Operation.REPLACE
                 yield _Step(snapshot, False, 0, ordinal)
 
-    def _has_left(self, snapshot_id: int, oldest: Snapshot) -> bool:
-        """Whether a snapshot that the table has is surely not among the ancestors of the oldest one of the branch. A tag may
-        keep an ancestor while the snapshots between them have expired."""
-        snapshot = self.metadata.find_snapshot(snapshot_id)
+    def _has_left(self, start: StreamOffset, oldest: Snapshot) -> bool:
+        """Whether the snapshot of an offset is surely not among the ancestors of the oldest one of the branch. A tag may keep
+        an ancestor while the snapshots between them have expired. Version 1 has no sequence numbers, only times."""
+        snapshot = None if start.snapshot_id is None else self.metadata.find_snapshot(start.snapshot_id)
         if snapshot is None:
-            return False
-        return oldest.parent_snapshot_id is None or snapshot.sequence_number > oldest.sequence_number
+            return start.sequence_number > oldest.sequence_number
+        reached = (snapshot.sequence_number, snapshot.timestamp_ms)
+        return oldest.parent_snapshot_id is None or reached > (oldest.sequence_number, oldest.timestamp_ms)
 
     def _parts(self, step: _Step) -> list[Part]:
         key = (step.snapshot.snapshot_id, step.whole)
@@ -294,6 +306,7 @@ class StreamPlanner:
             done=done,
             changes=self.options.changes,
             ordinal=step.ordinal,
+            sequence_number=step.snapshot.sequence_number,
         )
 
     def check_table(self, offset: StreamOffset) -> None:

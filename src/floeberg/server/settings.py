@@ -60,7 +60,8 @@ class ServerSettings:
     def url(self) -> str:
         """The address for this machine's own clients."""
         scheme = "http" if self.tls_certificate is None else "https"
-        host = "127.0.0.1" if self.host in _ANY_ADDRESS else f"[{self.host}]" if ":" in self.host else self.host
+        host = {"::": "::1", "": "127.0.0.1", "0.0.0.0": "127.0.0.1"}.get(self.host, self.host)
+        host = f"[{host}]" if ":" in host else host
         return f"{scheme}://{host}:{self.port}"
 
 

@@ -32,7 +32,7 @@ from floeberg.errors import (
 )
 from floeberg.storage.location import Location, parse
 from floeberg.storage.ranges import read_coalesced
-from floeberg.storage.registry import ENDS_AT_MS
+from floeberg.storage.registry import ENDS_AT_MS, end_ms
 from floeberg.storage.secret import Secret, redact
 
 T = TypeVar("T")
@@ -294,9 +294,8 @@ def open_object_store(location: Location, options: Mapping[str, str | Secret], i
         said = redact(str(error).partition("\n")[0], secrets)
         raise InvalidInput(f"the options for {location.scheme}://{location.authority} do not fit: {said}") from None
     below = _s3_client_below(location, plain) if location.scheme == "s3" else None
-    stated = plain.get(ENDS_AT_MS[location.scheme], "")
-    end_ms = int(stated) if stated.isdecimal() else None
-    return ObjectStore(client, ids, root=location, secrets=secrets, client_below=below, credentials_end_ms=end_ms)
+    ends_ms = end_ms(plain.get(ENDS_AT_MS[location.scheme], ""))
+    return ObjectStore(client, ids, root=location, secrets=secrets, client_below=below, credentials_end_ms=ends_ms)
 
 
 def _client_options(options: Mapping[str, str], prefix: str, endpoint: str | None) -> dict[str, Any]:

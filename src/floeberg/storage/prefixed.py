@@ -22,6 +22,8 @@ class StoreOptions:
     below: Mapping[str, Mapping[str, str | Secret]] = field(default_factory=dict)
     ends_ms: int | None = None
     """When the first of the credentials among them ends; None where none does."""
+    renew_at_ms: int | None = field(default=None, compare=False)
+    """When they shall be renewed, as the process decided that got them."""
 
     def __repr__(self) -> str:
         return f"StoreOptions(below {sorted(self.below)})"
@@ -76,6 +78,11 @@ def without_credentials_of(own: Mapping[str, str | Secret], given: Mapping[str, 
     """What a server gives but for credentials of stores for which the user has some."""
     words = {key.partition(".")[0] for key in own if _identifies(key)}
     return {key: value for key, value in given.items() if not (_identifies(key) and key.partition(".")[0] in words)}
+
+
+def has_credentials(options: Mapping[str, str | Secret]) -> bool:
+    """Whether credentials of a store are among options."""
+    return any(_identifies(key) and key.partition(".")[0] in OPTIONS for key in options)
 
 
 def _is_known(key: str) -> bool:

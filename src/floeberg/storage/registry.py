@@ -61,8 +61,15 @@ ENDS_AT_MS: Final = {
     "abfs": "adls.sas-token-expires-at-ms",
 }
 """By scheme, the option that says when vended credentials end, so that an error after it can tell."""
+_NEVER_MS: Final = 253_402_300_800_000
 
 _EXTRAS = {"s3": "s3", "gs": "s3", "abfs": "s3"}
+
+
+def end_ms(text: str) -> int | None:
+    """When credentials end, as an option says it; None for what is no time, and for one after the year 9999, by which servers
+    say that they do not end."""
+    return int(text) if text.isdecimal() and len(text) < 16 and int(text) < _NEVER_MS else None
 
 
 class Stores(Protocol):

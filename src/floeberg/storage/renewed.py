@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -12,6 +13,7 @@ from floeberg.effects.protocols import Capabilities, Effects, FileInfo, Store
 from floeberg.errors import CatalogError, FloebergError
 from floeberg.storage.prefixed import PrefixedStores, StoreOptions
 from floeberg.storage.registry import StoreRegistry
+from floeberg.storage.retrying import listed_after
 from floeberg.storage.secret import Secret
 
 logger = logging.getLogger("floeberg.storage")
@@ -19,9 +21,18 @@ logger = logging.getLogger("floeberg.storage")
 EARLY_MS: Final = 5 * 60_000
 """Credentials are renewed this long before they end, and those that last less than 25 minutes by a fifth of what is left."""
 _EARLY_SHARE: Final = 5
-_TRY_AGAIN_MS: Final = 30_000
+TRY_AGAIN_MS: Final = 30_000
 
 Renew = Callable[[], StoreOptions]
+
+
+def timed(options: StoreOptions, now_ms: int) -> StoreOptions:
+    """The options with the time at which they shall be renewed. One that stands there already stays: another process, which
+    gets them when little of their time is left, is not to start long work with them."""
+    if options.ends_ms is None or options.renew_at_ms is not None:
+        return options
+    left_ms = max(options.ends_ms - now_ms, 0)
+    return replace(options, renew_at_ms=options.ends_ms - min(EARLY_MS, left_ms // _EARLY_SHARE))
 
 
 class RenewedStores:
@@ -55,12 +66,12 @@ class RenewedStores:
     def put(self, options: StoreOptions) -> None:
         """Works with these options from now on; clients of stores are kept where nothing changes."""
         with self._lock:
+            options = timed(options, self._effects.clock.now_ms())
             if options != self._stores.store_options:
                 self._stores = self._made(options)
-            self._renew_at_ms = None
-            if options.ends_ms is not None:
-                left_ms = options.ends_ms - self._effects.clock.now_ms()
-                self._renew_at_ms = options.ends_ms - min(EARLY_MS, max(left_ms, 0) // _EARLY_SHARE)
+            else:
+                self._stores.store_options = options
+            self._renew_at_ms = None if options.ends_ms is None else options.renew_at_ms
 
     @property
     def store_options(self) -> StoreOptions:
@@ -95,6 +106,7 @@ class RenewedStores:
         assert ends_ms is not None
         try:
             options = self._renew()
+            _check_that_they_last(options, now_ms)
         except FloebergError as failed:
             if now_ms >= ends_ms:
                 raise CatalogError(
@@ -104,13 +116,8 @@ class RenewedStores:
             logger.warning(
                 "%s: credentials that end at %s cannot be renewed yet: %s", self._subject, _shown(ends_ms), failed
             )
-            self._renew_at_ms = min(ends_ms, now_ms + _TRY_AGAIN_MS)
+            self._renew_at_ms = min(ends_ms, now_ms + TRY_AGAIN_MS)
             return
-        if options.ends_ms is not None and options.ends_ms <= now_ms:
-            raise CatalogError(
-                f"{self._subject}: the server vends credentials that have ended, at {_shown(options.ends_ms)}; look at its "
-                "clock and at that of this machine"
-            )
         self.put(options)
 
 
@@ -153,13 +160,29 @@ class _RenewedStore:
         self._now(location).delete_folder(location)
 
     def list(self, prefix: str) -> Iterator[FileInfo]:
-        return self._now(prefix).list(prefix)
+        """Goes on with fresh credentials where they are renewed meanwhile, as far as the store lists by name."""
+        store = self._now(prefix)
+        found, last, is_ordered = store.list(prefix), "", True
+        while (info := next(found, None)) is not None:
+            is_ordered = is_ordered and info.location > last
+            last = info.location
+            yield info
+            if is_ordered and (fresh := self._now(prefix)) is not store:
+                store, found = fresh, listed_after(last, fresh.list(prefix))
 
     def list_folders(self, prefix: str) -> Iterator[str]:
         return self._now(prefix).list_folders(prefix)
 
     def _now(self, location: str) -> Store:
         return self._stores.current_store(location)
+
+
+def _check_that_they_last(options: StoreOptions, now_ms: int) -> None:
+    if options.ends_ms is not None and options.ends_ms <= now_ms:
+        raise CatalogError(
+            f"the server vends credentials that have ended, at {_shown(options.ends_ms)}; look at its clock and at that of "
+            "this machine"
+        )
 
 
 def _shown(time_ms: int) -> str:

@@ -72,19 +72,22 @@ class RetryingStore:
         self.inner.delete_folder(location)
 
     def list(self, prefix: str) -> Iterator[FileInfo]:
-        """Resumes after a failure: stores that can fail in the middle list by name, so what was given is skipped."""
-        last = ""
+        """Resumes after a failure where the store lists by name, so that what was given can be skipped."""
+        last, is_ordered = "", True
         attempt = 1
         started_ms = self._effects.clock.monotonic_ms()
         while True:
             try:
-                for info in self.inner.list(prefix):
-                    if info.location > last:
-                        last = info.location
-                        attempt = 1
-                        yield info
+                listed = self.inner.list(prefix)
+                for info in listed_after(last, listed) if last else listed:
+                    is_ordered = is_ordered and info.location > last
+                    last = info.location
+                    attempt = 1
+                    yield info
                 return
             except StorageError as error:
+                if not is_ordered:
+                    raise
                 self._wait_or_raise(prefix, error, attempt=attempt, started_ms=started_ms)
                 attempt += 1
 
@@ -109,3 +112,18 @@ class RetryingStore:
             raise error
         logger.info("a request for %s failed at attempt %d: %s", redact(location), attempt, redact(str(error)))
         self._effects.sleeper.sleep_ms(wait_ms)
+
+
+def listed_after(last: str, listed: Iterator[FileInfo]) -> Iterator[FileInfo]:
+    """What comes after a name in a listing by name. Raises StorageError where it is none: files would be left out."""
+    before = ""
+    for info in listed:
+        if info.location <= before:
+            raise StorageError(
+                f"{redact(info.location)} is listed after {redact(before)}: this store does not list by name, so a listing "
+                "that broke off, or whose credentials were renewed, cannot go on",
+                location=info.location,
+            )
+        before = info.location
+        if before > last:
+            yield info

@@ -200,6 +200,77 @@ def test_credentials_that_last_a_short_time_are_not_asked_for_at_each_call(
     assert key_in(worker) == "new"
 
 
+def test_a_task_that_comes_late_does_not_begin_with_credentials_that_are_about_to_end(
+    server: ScriptedServer, uri: str, effects: Any
+) -> None:
+    vend(server, "old", ends_ms=effects.clock.now_ms() + HOUR_MS)
+    recipe = sent(uri, effects)
+    vend(server, "new", ends_ms=effects.clock.now_ms() + 2 * HOUR_MS)
+    effects.clock.ahead_ms = HOUR_MS - 60_000
+    assert key_in(arrived(recipe)) == "new"
+
+
+def test_tasks_of_a_process_do_not_ask_one_by_one_where_a_server_gives_the_same_or_fails(
+    server: ScriptedServer, uri: str, effects: Any
+) -> None:
+    vend(server, "old", ends_ms=effects.clock.now_ms() + HOUR_MS)
+    recipe = sent(uri, effects)
+    asked = len(server.requests)
+    effects.clock.ahead_ms = HOUR_MS - 4 * 60_000
+    server.script["GET /v1/namespaces/db/tables/t"] = [403]
+    for _ in range(3):
+        assert key_in(arrived(recipe)) == "old"
+    assert len(server.requests) == asked + 1
+    effects.clock.ahead_ms += 60_000
+    for _ in range(3):
+        assert key_in(arrived(recipe)) == "old", "the server has kept what it gave first"
+    assert len(server.requests) == asked + 2
+    vend(server, "new", ends_ms=effects.clock.now_ms() + HOUR_MS)
+    effects.clock.ahead_ms = HOUR_MS
+    for _ in range(3):
+        assert key_in(arrived(recipe)) == "new"
+    assert len(server.requests) == asked + 3
+
+
+@pytest.mark.parametrize("offers_endpoint", [True, False])
+def test_a_server_that_vends_nothing_any_more_leaves_what_there_is_until_it_ends(
+    server: ScriptedServer, uri: str, effects: Any, offers_endpoint: bool
+) -> None:
+    if offers_endpoint:
+        server.config["endpoints"] = [e.LOAD_TABLE, e.LOAD_CREDENTIALS]
+    vend(server, "old", ends_ms=effects.clock.now_ms() + HOUR_MS)
+    table = Catalog(server.open(effects=effects)).load_table("db.t")
+    recipe = sent(uri, effects)
+    server.credentials = []
+    effects.clock.ahead_ms = HOUR_MS - 4 * 60_000
+    assert key_in(arrived(recipe)) == "old"
+    assert table._pointer.stores.store_options.below["s3://b"]["s3.access-key-id"] == "old"  # type: ignore[attr-defined]
+    effects.clock.ahead_ms = HOUR_MS
+    for work in (lambda: key_in(arrived(recipe)), lambda: table._pointer.store_for(PLACE).size(PLACE)):
+        with pytest.raises(CatalogError, match=r"cannot be renewed: table lake.db.t: the server vends no credentials"):
+            work()
+
+
+def test_a_server_that_vends_ended_credentials_takes_none_that_hold_away(
+    server: ScriptedServer, uri: str, effects: Any
+) -> None:
+    vend(server, "old", ends_ms=effects.clock.now_ms() + HOUR_MS)
+    recipe = sent(uri, effects)
+    vend(server, "past", ends_ms=effects.clock.now_ms() - 1)
+    effects.clock.ahead_ms = HOUR_MS - 4 * 60_000
+    assert key_in(arrived(recipe)) == "old"
+
+
+@pytest.mark.parametrize("end", [str(2**63 - 1), str(10**400), "never", "-1", ""])
+def test_an_end_that_is_no_time_is_none(server: ScriptedServer, uri: str, effects: Any, end: str) -> None:
+    vend(server, "old", ends_ms=0)
+    server.credentials[0]["config"]["s3.session-token-expires-at-ms"] = end
+    recipe = arrived(sent(uri, effects, token=TOKEN))
+    assert recipe.store_options.ends_ms is None
+    assert TOKEN.encode() not in pickle.dumps(recipe)
+    assert recipe.for_location(PLACE).inner._credentials_end_ms is None  # type: ignore[attr-defined]
+
+
 def test_credentials_in_the_tables_configuration_are_renewed_too(
     server: ScriptedServer, uri: str, effects: Any
 ) -> None:

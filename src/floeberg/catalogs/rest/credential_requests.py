@@ -7,7 +7,13 @@ from floeberg.catalogs.rest.credential_source import CredentialSource, unpacked
 from floeberg.catalogs.rest.errors import TABLES, refused, server_error
 from floeberg.catalogs.rest.http import Request, json_object
 from floeberg.catalogs.rest.settings import RestSettings
-from floeberg.catalogs.rest.vended import SNAPSHOTS_OF_REFS, Vended, storage_credentials, vended_by, vended_options
+from floeberg.catalogs.rest.vended import (
+    SNAPSHOTS_OF_REFS,
+    Vended,
+    renewed_vended_options,
+    storage_credentials,
+    vended_by,
+)
 from floeberg.effects.protocols import Effects
 from floeberg.storage.prefixed import StoreOptions
 
@@ -30,6 +36,5 @@ def renewed_options(source: CredentialSource, effects: Effects) -> StoreOptions:
         document = json_object(answer, source.subject)
     finally:
         client.close()
-    if source.by_endpoint:
-        return vended_options(settings.stores, Vended(unpacked(source.config), storage_credentials(document)))
-    return vended_options(settings.stores, vended_by(document))
+    told = Vended(unpacked(source.config), storage_credentials(document)) if source.by_endpoint else vended_by(document)
+    return renewed_vended_options(settings.stores, told, source.subject)

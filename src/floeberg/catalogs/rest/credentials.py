@@ -7,7 +7,7 @@ from typing import Final
 
 from floeberg.catalogs.rest.credential_source import CredentialSource
 from floeberg.catalogs.rest.results import TableResult
-from floeberg.catalogs.rest.vended import Vended, vended_options
+from floeberg.catalogs.rest.vended import Vended, renewed_vended_options, vended_options
 from floeberg.effects.protocols import Effects, Store
 from floeberg.errors import UnsupportedFeature
 from floeberg.storage.prefixed import StoreOptions
@@ -72,7 +72,10 @@ class VendedStores:
         return self._stores.for_location(location)
 
     def _renewed(self) -> StoreOptions:
-        return self._taken(self._ask(self._vended))
+        vended = self._ask(self._vended)
+        options = renewed_vended_options(self._own, vended, f"table {self._table}")
+        self._vended = vended
+        return options
 
     def _taken(self, vended: Vended) -> StoreOptions:
         self._refuse_remote_signing(vended)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from floeberg.storage.prefixed import StoreOptions, combined
-from floeberg.storage.registry import ENDS_AT_MS
+from floeberg.errors import CatalogError
+from floeberg.storage.prefixed import StoreOptions, combined, has_credentials
+from floeberg.storage.registry import ENDS_AT_MS, end_ms
 from floeberg.storage.secret import Secret, seal_options
 
 EXPIRY_KEYS: Final = (*ENDS_AT_MS.values(), "expiration-time")
@@ -67,6 +68,14 @@ def vended_options(own: Mapping[str, str | Secret], vended: Vended) -> StoreOpti
     return StoreOptions(combined(own, _readable(vended.config)), below, min(ends, default=None))
 
 
+def renewed_vended_options(own: Mapping[str, str | Secret], vended: Vended, subject: str) -> StoreOptions:
+    """The options with what a server vends in the place of credentials that end. Raises CatalogError where it vends none: a
+    store without credentials would go on with those of the machine."""
+    if not any(has_credentials(config) for config in (vended.config, *(one.config for one in vended.credentials))):
+        raise CatalogError(f"{subject}: the server vends no credentials for its files any more")
+    return vended_options(own, vended)
+
+
 def _sealed(value: object) -> dict[str, str | Secret]:
     if not isinstance(value, dict):
         return {}
@@ -86,10 +95,6 @@ def _readable(config: Mapping[str, str | Secret]) -> dict[str, str | Secret]:
 
 
 def _end_ms(config: Mapping[str, str | Secret]) -> int | None:
-    ends = []
-    for key, value in config.items():
-        if key.startswith(EXPIRY_KEYS):
-            text = value.reveal() if isinstance(value, Secret) else value
-            if text.isdecimal():
-                ends.append(int(text))
-    return min(ends, default=None)
+    stated = [value for key, value in config.items() if key.startswith(EXPIRY_KEYS)]
+    ends = [end_ms(value.reveal() if isinstance(value, Secret) else value) for value in stated]
+    return min((end for end in ends if end is not None), default=None)

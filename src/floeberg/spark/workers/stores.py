@@ -4,15 +4,16 @@ end are renewed there as well: a job may run longer than they last."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, Protocol, runtime_checkable
 
 from floeberg.catalogs.rest.credential_source import CredentialSource
 from floeberg.effects.protocols import Effects, Store
 from floeberg.effects.system import system_effects
-from floeberg.errors import UnsupportedFeature
+from floeberg.errors import FloebergError, UnsupportedFeature
 from floeberg.storage.prefixed import PrefixedStores, StoreOptions
 from floeberg.storage.registry import StoreRegistry, Stores
-from floeberg.storage.renewed import RenewedStores
+from floeberg.storage.renewed import TRY_AGAIN_MS, RenewedStores, timed
 from floeberg.storage.secret import Secret
 
 _RENEWED: Final[dict[CredentialSource, StoreOptions]] = {}
@@ -46,7 +47,8 @@ class WorkerStores:
     def __getstate__(self) -> dict[str, Any]:
         options = self.store_options
         below = {prefix: _revealed(one) for prefix, one in options.below.items()}
-        sent = {"everywhere": _revealed(options.everywhere), "below": below, "ends_ms": options.ends_ms}
+        times = {"ends_ms": options.ends_ms, "renew_at_ms": options.renew_at_ms}
+        sent = {"everywhere": _revealed(options.everywhere), "below": below, **times}
         return {"options": sent, "source": self._source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -63,17 +65,37 @@ class WorkerStores:
         source, options, effects = self._source, self.store_options, system_effects()
         if source is None or options.ends_ms is None:
             return PrefixedStores(effects, options)
-        known = _RENEWED.get(source)
-        if known is not None and (known.ends_ms is None or known.ends_ms > options.ends_ms):
-            options = known
-        return RenewedStores(source.subject, effects, options, renew=lambda: _renewed(source, effects))
+        used = _lasting(source, options)
+        return RenewedStores(source.subject, effects, used, renew=lambda: _renewed(source, used, effects))
 
 
-def _renewed(source: CredentialSource, effects: Effects) -> StoreOptions:
+def _lasting(source: CredentialSource, options: StoreOptions) -> StoreOptions:
+    """The options, or those that this process got since where they last as long."""
+    known = _RENEWED.get(source)
+    if known is None or options.ends_ms is None:
+        return options
+    return known if known.ends_ms is None or known.ends_ms >= options.ends_ms else options
+
+
+def _renewed(source: CredentialSource, used: StoreOptions, effects: Effects) -> StoreOptions:
+    """Fresh options, which the next tasks of this process take too. After a failure these go on with what there is, and wait
+    before they ask, as this one does."""
+    try:
+        options = timed(source.renewed(effects), effects.clock.now_ms())
+    except FloebergError:
+        kept = _lasting(source, used)
+        if kept.ends_ms is not None:
+            again_ms = min(kept.ends_ms, effects.clock.now_ms() + TRY_AGAIN_MS)
+            _keep(source, replace(kept, renew_at_ms=again_ms))
+        raise
+    _keep(source, options)
+    return options
+
+
+def _keep(source: CredentialSource, options: StoreOptions) -> None:
     if len(_RENEWED) >= _MAX_RENEWED:
         _RENEWED.clear()
-    options = _RENEWED[source] = source.renewed(effects)
-    return options
+    _RENEWED[source] = options
 
 
 def _revealed(options: Mapping[str, str | Secret]) -> dict[str, str]:
