@@ -25,8 +25,8 @@ _OTHER: Final = 8
 _LEAST_BYTES: Final = 4 << 20
 """Whatever has no more bytes than this is broadcast anyway."""
 _SHARE: Final = (3, 4)
-"""Spark scales this to the columns that a query reads, with 8 bytes more for each row. The Java runtime counts the columns alone:
-for rows of a few numbers that is three quarters, and sides just below the threshold are broadcast by both."""
+"""Spark scales this to the columns that a query reads, with 8 bytes more for each row. The Java runtime counts the columns
+alone: for rows of a few numbers that is three quarters, and sides just below the threshold are broadcast by both."""
 
 
 def uncounted_bytes(schema: st.StructType, *, rows: int, stored_bytes: int) -> int:
