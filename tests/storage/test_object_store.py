@@ -164,3 +164,16 @@ def test_many_objects_are_listed_over_several_pages(s3_server, monkeypatch):
 def test_a_store_is_not_serialised(s3_server):
     with pytest.raises(SecurityError):
         pickle.dumps(open_bucket("bucket-x", s3_server.options()))
+
+
+@pytest.mark.parametrize("key", ["s3.region", "client.region"])
+@pytest.mark.parametrize("region", ["x.example.org/", "us-east-1#", "a b", "eu.west"])
+def test_a_region_cannot_lead_to_another_host(key, region):
+    with pytest.raises(InvalidInput, match=key):
+        open_bucket("lake", {key: region, "s3.access-key-id": "AKIA", "s3.secret-access-key": "sentinel"})
+
+
+def test_an_account_cannot_lead_to_another_host():
+    options = seal_options({"adls.account-name": "a.example.org/", "adls.account-key": "a2V5"})
+    with pytest.raises(InvalidInput, match=r"adls\.account-name"):
+        open_object_store(parse("abfss://c@a/"), options, system_effects().ids)

@@ -40,6 +40,7 @@ T = TypeVar("T")
 TOKEN_ATTRIBUTE = "floebergtoken"  # letters only: the three stores disagree about every other character
 SINGLE_PUT_BYTES = 64 << 20
 _STATUS = re.compile(r"status code: (\d{3})")
+_HOST_PART = re.compile(r"[A-Za-z0-9-]+")
 _NO_SPACE = 507
 _NEVER_RETRY = {"max_retries": 0, "retry_timeout": timedelta(seconds=60)}
 _TAKEN = (
@@ -311,9 +312,22 @@ def _given(**values: str | bool | None) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _region(options: Mapping[str, str]) -> str | None:
+    return _host_part(options, "s3.region") or _host_part(options, "client.region")
+
+
+def _host_part(options: Mapping[str, str], key: str) -> str | None:
+    """An option that becomes a part of the host's name. Raises ValueError for one that would end the name: whoever gives it, a
+    server too, could send the credentials to another host."""
+    value = options.get(key)
+    if value and not _HOST_PART.fullmatch(value):
+        raise ValueError(f"{key} is {value[:80]!r}, which cannot be part of a host's name")
+    return value or None
+
+
 def _s3_client_below(location: Location, options: Mapping[str, str]) -> Callable[[str], Any] | None:
     """Makes clients whose endpoint carries the bucket and a prefix, so that the prefix is not parsed as a key."""
-    region = options.get("s3.region", options.get("client.region"))
+    region = _region(options)
     endpoint = options.get("s3.endpoint", f"https://s3.{region}.amazonaws.com" if region else None)
     if endpoint is None:
         return None
@@ -336,7 +350,7 @@ def _open_s3(location: Location, options: Mapping[str, str]) -> Any:
         virtual_hosted_style_request=not path_style,
         **_given(
             endpoint=endpoint,
-            region=options.get("s3.region", options.get("client.region", "us-east-1" if endpoint else None)),
+            region=_region(options) or ("us-east-1" if endpoint else None),
             access_key_id=options.get("s3.access-key-id"),
             secret_access_key=options.get("s3.secret-access-key"),
             session_token=options.get("s3.session-token"),
@@ -370,7 +384,7 @@ def _open_azure(location: Location, options: Mapping[str, str]) -> Any:
         client_options=_client_options(options, "adls", endpoint),
         retry_config=_NEVER_RETRY,
         **_given(
-            account_name=options.get("adls.account-name", account if container else None),
+            account_name=_host_part(options, "adls.account-name") or (account if container else None),
             endpoint=endpoint,
             account_key=options.get("adls.account-key"),
             sas_key=options.get("adls.sas-token"),
