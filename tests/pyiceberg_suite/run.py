@@ -33,7 +33,7 @@ def run_suite(source: Path, folder: Path, arguments: list[str]) -> list[dict[str
     with running_s3_server() as s3:
         s3.client().create_bucket(Bucket="warehouse")
         properties = {**s3.options(), "table-default.write.parquet.compression-codec": "zstd"}
-        warehouse = "s3://warehouse/rest"
+        warehouse = "s3://warehouse"
         with fb.catalog(
             "lake", type="sql", uri=f"sqlite:///{folder}/lake.db", warehouse=warehouse, properties=properties
         ) as catalog:
