@@ -441,8 +441,8 @@ def test_a_purge_never_deletes_the_files_of_a_table_that_was_renamed_meanwhile(t
     append_rows(table, [{"id": 1}])
     original = purge._files_to_delete
 
-    def slowly(loaded: Any) -> list[str]:
-        doomed = original(loaded)
+    def slowly(*arguments: Any) -> list[str]:
+        doomed = original(*arguments)
         if not cat.table_exists("db.renamed"):
             cat.rename_table("db.t", "db.renamed")
             cat.create_table("db.t", "id int")
