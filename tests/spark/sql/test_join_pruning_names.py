@@ -96,7 +96,7 @@ def query(chance: random.Random) -> str:
             f"{column(chance)} >= (SELECT max({column(chance)}) FROM {read} WHERE {rest})",
         ]
     )
-    return f"SELECT f.* FROM {outer} WHERE {asked}".replace("SELECT f.*", "SELECT *")
+    return f"SELECT * FROM {outer} WHERE {asked}"
 
 
 def outcome(spark: Any, sql: str) -> tuple[list[str] | str, str]:
