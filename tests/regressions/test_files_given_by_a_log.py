@@ -51,14 +51,15 @@ def placed(text: str, number: int, *, scheme: str | None = None, size_in_bytes: 
 def test_a_log_is_for_many_files_whose_sizes_can_be_right_and_that_have_no_hosts(
     files: list[Placed], uses: bool
 ) -> None:
-    assert file_log.can_use_log(object(), files, 0) is uses
-    assert not file_log.can_use_log(ConnectSession(), files, 1)
+    assert file_log.can_use_log(object(), files, is_worth_it=False) is uses
+    assert not file_log.can_use_log(ConnectSession(), files, is_worth_it=True)
 
 
 @pytest.mark.parametrize("name", ["ü", "a#b", "a?b", "a[1]", "{a}", 'a"b', "a|b", "a^b", "a`b", "a<b", "a\\b", "a\nb"])
 def test_names_that_spark_may_write_in_two_ways_are_not_in_a_log(name: str) -> None:
     files = placed("s3://bucket/plain", file_log.MIN_REMOTE_FILES, scheme="s3a")
-    assert not file_log.can_use_log(object(), [*files, *placed(f"s3://bucket/{name}", 1, scheme="s3a")], 1)
+    named = [*files, *placed(f"s3://bucket/{name}", 1, scheme="s3a")]
+    assert not file_log.can_use_log(object(), named, is_worth_it=True)
 
 
 @pytest.mark.parametrize(
@@ -70,14 +71,15 @@ def test_names_that_spark_may_write_in_two_ways_are_not_in_a_log(name: str) -> N
         ("abfss://c@Account.dfs.core.windows.net/k", "abfss", "abfss://c@Account.dfs.core.windows.net/k"),
     ],
 )
-def test_the_log_has_urls_and_sizes(text: str, scheme: str, url: str) -> None:
+def test_the_log_has_urls_sizes_and_numbers(text: str, scheme: str, url: str) -> None:
     file: Any = Placed(parse(text), scheme, 12)
-    with file_log.file_log([file], uncounted_bytes=5) as folder:
+    with file_log.file_log([file], [3], uncounted_bytes=5) as folder:
         version, entry, uncounted = Path(folder.removeprefix("file://"), "_spark_metadata", "0").read_text().split("\n")
     assert version == "v1"
     assert not Path(folder.removeprefix("file://")).exists()
     found = json.loads(entry)
     assert (found["path"], found["size"], found["action"]) == (url, 12, "add")
+    assert found["modificationTime"] == 3
     assert json.loads(uncounted)["size"] == 5
     assert (file_log.is_file(found["path"]), file_log.is_file(json.loads(uncounted)["path"])) == (True, False)
     assert given_location(url).path == parse(text).path
@@ -86,5 +88,5 @@ def test_the_log_has_urls_and_sizes(text: str, scheme: str, url: str) -> None:
 def test_a_local_file_of_another_size_is_not_in_a_log(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"1234567")
-    assert file_log.can_use_log(object(), placed(str(path), 1), uncounted_bytes=1)
-    assert not file_log.can_use_log(object(), placed(str(path), 1, size_in_bytes=6), uncounted_bytes=1)
+    assert file_log.can_use_log(object(), placed(str(path), 1), is_worth_it=True)
+    assert not file_log.can_use_log(object(), placed(str(path), 1, size_in_bytes=6), is_worth_it=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from floeberg.spark.read.deletes import positions
 from floeberg.spark.read.parquet import file_log, scan
 from floeberg.spark.read.parquet.kept_relations import KeptRelations
 from spark_runs.spark_session import CONNECT
@@ -101,3 +102,32 @@ def test_a_log_that_spark_reads_otherwise_is_not_used(
 ) -> None:
     monkeypatch.setattr(file_log, "_url", lambda file: f"file://{file.location.path}.other")
     assert _rows(session, f"SELECT count(*) FROM {TABLE} WHERE id >= 0") == ["Row(count(1)=97)"]
+
+
+@pytest.mark.parametrize("layout", ["padded", "packed"])
+def test_rows_of_many_files_find_their_deletion_vectors_without_a_join(
+    session: Any, monkeypatch: pytest.MonkeyPatch, layout: str
+) -> None:
+    if layout == "packed":
+        monkeypatch.setattr(positions, "_padded", lambda _: None)
+    name = f"lake.db.carried_{layout}"
+    session.sql(
+        f"CREATE TABLE {name} (id BIGINT, p INT) PARTITIONED BY (p) TBLPROPERTIES ('format-version' = '3', "
+        "'write.delete.mode' = 'merge-on-read')"
+    )
+    session.sql(f"INSERT INTO {name} SELECT id, CAST(id % 20 AS INT) FROM range(4000)")
+    session.sql(f"DELETE FROM {name} WHERE id % 7 = 3 OR (p = 4 AND id > 200) OR id = 19")
+    left = sorted(n for n in range(4000) if not (n % 7 == 3 or (n % 20 == 4 and n > 200) or n == 19))
+    frame = session.sql(f"SELECT id, p FROM {name}")
+    assert BY_LOG in _plan(frame)
+    assert "Join" not in _plan(frame)
+    assert sorted(row.id for row in frame.collect()) == left
+    assert all(row.p == row.id % 20 for row in frame.collect())
+    # Listed files have no numbers, and two facts do not fit one: both are joined.
+    with_lineage = session.sql(f"SELECT id, _row_id FROM {name}")
+    assert "Join" in _plan(with_lineage)
+    assert sorted(row.id for row in with_lineage.collect()) == left
+    monkeypatch.setattr(scan, "can_use_log", lambda *_, **__: False)
+    listed = session.table(name)
+    assert "Join" in _plan(listed)
+    assert sorted(row.id for row in listed.collect()) == left

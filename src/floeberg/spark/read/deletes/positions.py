@@ -38,7 +38,8 @@ _MAX_KEPT: Final = 8
 _MAX_KEPT_BYTES: Final = 4 << 20
 _WORD_BITS: Final = 64
 _WORD: Final = f"shiftright({ROW_INDEX}, 6)"
-_HALF: Final = 32
+_COUNT_BITS: Final = 24
+"""More than the words of all files can be, so that both numbers of a file fit what the log of files carries."""
 
 
 def stored_bytes(tasks: Sequence[FileScanTask]) -> int:
@@ -160,6 +161,6 @@ def _padded(words: Sequence[Words]) -> _Layout | None:
 def _packed(words: Sequence[Words]) -> _Layout:
     """The words of all files one after the other; one number holds the index of a file's first word and their count."""
     counts = [len(own) for own in words]
-    places = [(begin << _HALF) | count for begin, count in zip(accumulate(counts, initial=0), counts, strict=False)]
-    index, past_the_end = f"shiftright({PLACE}, {_HALF}) + {_WORD}", f"{_WORD} >= ({PLACE} & {(1 << _HALF) - 1}L)"
+    places = [(begin << _COUNT_BITS) | count for begin, count in zip(accumulate(counts, initial=0), counts, strict=False)]
+    index, past_the_end = f"shiftright({PLACE}, {_COUNT_BITS}) + {_WORD}", f"{_WORD} >= ({PLACE} & {(1 << _COUNT_BITS) - 1}L)"
     return _Layout(np.concatenate(words), places, index, past_the_end)

@@ -14,7 +14,8 @@ from floeberg.spec.schemas.rules import ENGINE_PREFIX
 
 _KEY: Final = f"{ENGINE_PREFIX}key"
 _FACT_KEY: Final = f"{ENGINE_PREFIX}fact_key"
-_MAX_WRITTEN_OUT: Final = 16
+MAX_WRITTEN_OUT: Final = 16
+"""Facts of no more files are written into the query."""
 _SQL_TYPES: Final = {pa.string(): "STRING", pa.int32(): "INT", pa.int64(): "BIGINT"}
 _LOST: Final = (
     "a row comes from a file that was not planned, or whose size is not the recorded one: files of the table were changed in "
@@ -42,7 +43,7 @@ def with_facts(
     """The frame, which reads files, with a column for each fact and the other expressions. `facts` have a value for each of
     `paths`. A row whose file is not among them raises when its facts are read."""
     values = [keys.values[path] for path in paths]
-    if len(paths) <= _MAX_WRITTEN_OUT or not facts:
+    if len(paths) <= MAX_WRITTEN_OUT or not facts:
         texts = [_written_out(name, keys.source, values, fact) for name, fact in facts.items()]
         if None not in texts:
             return frame.selectExpr("*", *texts, *others) if texts or others else frame

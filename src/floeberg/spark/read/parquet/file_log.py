@@ -3,7 +3,8 @@ and looks at none of them. https://spark.apache.org/docs/latest/structured-strea
 
 A file of such a log may lie anywhere. Spark reads the log once, when the frame is made. It takes the sizes of all entries for
 the size of the relation, but reads none whose name is hidden: such an entry stands for what the rows have beyond the bytes of
-their files.
+their files. It believes the log's modification times too, and rows see that of their file (`_metadata.file_modification_time`):
+a number of ours for each file reaches its rows as that time, without a join.
 """
 
 from __future__ import annotations
@@ -19,11 +20,16 @@ import msgspec
 
 from floeberg.spark.host.gateway import is_classic
 from floeberg.spark.read.parquet.paths import PlacedFile
+from floeberg.spec.values.temporal import LONG_MAX
 
 MIN_LOCAL_FILES: Final = 64
 """From so many local files on, the log takes less time than the listing."""
 MIN_REMOTE_FILES: Final = 16
 """From so many files of an object store on, the log saves several requests for each."""
+MAX_NUMBER: Final = LONG_MAX // 1000
+"""The largest number that a file can carry. Spark keeps times in microseconds, the log has milliseconds."""
+NUMBER: Final = "unix_millis(_metadata.file_modification_time)"
+"""The number of a row's file."""
 _LISTED_BY_SPARK: Final = "hdfs"
 """Where the listing also says on which hosts the blocks of a file are."""
 _FOLDER: Final = "_spark_metadata"
@@ -36,14 +42,13 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_\-.!~'()*,;:$&+=@/% ]*")
 of a file whose URL differs between them would not find their file."""
 
 
-def can_use_log(spark: Any, files: Sequence[PlacedFile], uncounted_bytes: int) -> bool:
-    """Whether Spark's driver sees this process's folders, the files are enough to be worth it or have uncounted bytes, their
+def can_use_log(spark: Any, files: Sequence[PlacedFile], *, is_worth_it: bool) -> bool:
+    """Whether Spark's driver sees this process's folders, the files are enough or the log is worth it for another reason, their
     sizes can be right (Spark reads no file of zero bytes, and no row group beyond the size), and their URLs are written in one
     way only."""
     schemes = {file.scheme for file in files}
     least = MIN_LOCAL_FILES if schemes <= {"file"} else MIN_REMOTE_FILES
-    is_worth_it = len(files) >= least or uncounted_bytes > 0
-    if not is_worth_it or _LISTED_BY_SPARK in schemes or not is_classic(spark):
+    if not (is_worth_it or len(files) >= least) or _LISTED_BY_SPARK in schemes or not is_classic(spark):
         return False
     return all(_can_be_right(file) and _PLAIN.fullmatch(file.location.path) for file in files)
 
@@ -61,13 +66,17 @@ def _can_be_right(file: PlacedFile) -> bool:
 
 
 @contextmanager
-def file_log(files: Sequence[PlacedFile], uncounted_bytes: int) -> Iterator[str]:
-    """A folder that Spark takes for the output of a streaming query, which wrote these files. It is there within."""
+def file_log(files: Sequence[PlacedFile], numbers: Sequence[int], uncounted_bytes: int) -> Iterator[str]:
+    """A folder that Spark takes for the output of a streaming query, which wrote these files. It is there within. `numbers` has
+    one for each file, of at most MAX_NUMBER, or none."""
     encode = msgspec.json.Encoder().encode
     with TemporaryDirectory(prefix="floeberg-files-") as folder:
         log = Path(folder) / _FOLDER
         log.mkdir()
-        entries = [_entry(_url(file), file.size_in_bytes) for file in files]
+        entries = [
+            _entry(_url(file), file.size_in_bytes, number)
+            for file, number in zip(files, numbers or [0] * len(files), strict=True)
+        ]
         if uncounted_bytes:
             entries.append(_entry((Path(folder) / _UNCOUNTED).as_uri(), uncounted_bytes))
         (log / "0").write_bytes(b"\n".join((_VERSION, *map(encode, entries))))
@@ -79,12 +88,12 @@ def is_file(listed: str) -> bool:
     return not listed.endswith(f"/{_UNCOUNTED}")
 
 
-def _entry(url: str, size_in_bytes: int) -> dict[str, object]:
+def _entry(url: str, size_in_bytes: int, number: int = 0) -> dict[str, object]:
     return {
         "path": url,
         "size": size_in_bytes,
         "isDir": False,
-        "modificationTime": 0,
+        "modificationTime": number,
         "blockReplication": 1,
         "blockSize": _BLOCK_BYTES,
         "action": "add",

@@ -17,8 +17,8 @@ from floeberg.spark.host.gateway import frame_of_relation, input_files, load_fil
 from floeberg.spark.host.held_settings import held_setting
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.session_settings import setting_of
-from floeberg.spark.read.parquet.file_facts import FileKeys, with_facts
-from floeberg.spark.read.parquet.file_log import can_use_log, file_log, is_file
+from floeberg.spark.read.parquet.file_facts import MAX_WRITTEN_OUT, FileKeys, with_facts
+from floeberg.spark.read.parquet.file_log import MAX_NUMBER, NUMBER, can_use_log, file_log, is_file
 from floeberg.spark.read.parquet.kept_relations import KeptRelation, kept_relations
 from floeberg.spark.read.parquet.paths import authority_of, given_location, metadata_file_path, spark_path
 from floeberg.spark.read.parquet.row_sizes import uncounted_bytes
@@ -102,8 +102,13 @@ def parquet_frame(
     generated = facts_used and row_index
     read = st.StructType([*schema.fields, GENERATED_INDEX]) if generated else schema
     options = _read_options(schema, skips_row_groups=skips_row_groups)
-    frame, keys = _by_log(spark, tasks, read, options) or _by_listing(spark, tasks, read, options)
+    carried = _carried(facts)
+    logged = _by_log(spark, tasks, read, options, () if carried is None else carried.numbers)
+    frame, keys = logged or _by_listing(spark, tasks, read, options)
     others = []
+    if logged is not None and carried is not None:
+        others.append(f"{NUMBER} AS {carried.fact}")
+        facts = {}
     if row_index:
         others.append(f"{GENERATED_INDEX.name if generated else '_metadata.row_index'} AS {ROW_INDEX}")
     if file_name:
@@ -111,23 +116,47 @@ def parquet_frame(
     return with_facts(spark, frame, keys, [placed.task.data_file.file_path for placed in tasks], facts, others)
 
 
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """A fact whose value for each file is a number that the log of files can carry."""
+
+    fact: str
+    numbers: tuple[int, ...]
+
+
+def _carried(facts: Mapping[str, pa.Array]) -> _Carried | None:
+    """The only fact, where its values are such numbers."""
+    if len(facts) != 1:
+        return None
+    ((name, values),) = facts.items()
+    if values.type != pa.int64() or values.null_count:
+        return None
+    numbers = tuple(values.to_pylist())
+    return _Carried(name, numbers) if all(0 <= number <= MAX_NUMBER for number in numbers) else None
+
+
 def _by_log(
-    spark: Any, tasks: Sequence[PlacedTask], schema: st.StructType, options: Mapping[str, str]
+    spark: Any,
+    tasks: Sequence[PlacedTask],
+    schema: st.StructType,
+    options: Mapping[str, str],
+    numbers: tuple[int, ...],
 ) -> tuple[Any, FileKeys] | None:
-    """The files without a look at any of them; None where Spark does not take them so (a session can switch that off:
-    spark.sql.streaming.fileStreamSink.ignoreMetadata)."""
+    """The files without a look at any of them, each with its number where there are numbers; None where Spark does not take
+    them so (a session can switch that off: spark.sql.streaming.fileStreamSink.ignoreMetadata)."""
     rows = sum(placed.task.data_file.record_count for placed in tasks)
     stored = sum(placed.size_in_bytes for placed in tasks)
     uncounted = uncounted_bytes(schema, rows=rows, stored_bytes=stored)
-    if not can_use_log(spark, tasks, uncounted):
+    saves_a_join = bool(numbers) and len(tasks) > MAX_WRITTEN_OUT
+    if not can_use_log(spark, tasks, is_worth_it=uncounted > 0 or saves_a_join):
         return None
     files = tuple((placed.scheme, placed.location.text, placed.size_in_bytes) for placed in tasks)
-    key = (files, schema.json(), tuple(options.items()))
+    key = (files, numbers, schema.json(), tuple(options.items()))
     kept = kept_relations(spark)
     if (known := kept.get(key)) is not None:
         return frame_of_relation(spark, known.relation), _checked_keys(tasks, known.listed)
     try:
-        with file_log(tasks, uncounted) as folder:
+        with file_log(tasks, numbers, uncounted) as folder:
             frame = load_files(spark, _FORMAT, schema, options=options, paths=[folder])
             listed = [text for text in input_files(spark, frame) if is_file(text)]
         keys = _checked_keys(tasks, listed)
