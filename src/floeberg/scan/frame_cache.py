@@ -1,4 +1,5 @@
-"""Decoded manifests and manifest lists, kept for the next plan: neither ever changes. Bounded by bytes.
+"""Decoded manifests and manifest lists, kept for the next plan: neither ever changes. Bounded by bytes. The last plans are kept
+beside them, for statements that ask for the same again.
 
 Frames are kept compressed: paths and counts repeat themselves, so that a file takes some tens of bytes and not hundreds,
 and to unpack them costs a small part of what decoding the manifest would.
@@ -15,10 +16,14 @@ from typing import Final
 
 import polars as pl
 
+from floeberg.scan.last_used import LastUsed
 from floeberg.spec.snapshots.manifest_entry import ManifestFile
 
 DEFAULT_CACHE_BYTES: Final = 256 * 1024 * 1024
 _MANIFEST_FILE_BYTES: Final = 1_000
+_MAX_PLANS: Final = 256
+_MAX_PLANNED_FILES: Final = 50_000
+"""Of all plans that are kept; a file takes some hundreds of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class FrameCache:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._size_bytes = 0
+        self.plans: Final[LastUsed[object]] = LastUsed(most=_MAX_PLANS, most_files=_MAX_PLANNED_FILES)
 
     @property
     def size_bytes(self) -> int:

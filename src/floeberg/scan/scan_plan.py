@@ -76,6 +76,20 @@ class ScanPlan(Sequence[FileScanTask]):
         frames = [part.frame.drop("partition") for part in self.parts]
         return pl.concat(frames) if frames else pl.DataFrame({"file_path": [], "record_count": []})
 
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        """The paths of the planned files."""
+        return frozenset(path for part in self.parts for path in part.frame.get_column("file_path").to_list())
+
+    @cached_property
+    def record_count(self) -> int:
+        """The rows of the planned files, deleted ones included."""
+        return sum(int(part.frame.get_column("record_count").sum()) for part in self.parts)
+
+    @cached_property
+    def size_in_bytes(self) -> int:
+        return sum(int(part.frame.get_column("file_size_in_bytes").sum()) for part in self.parts)
+
     @property
     def total_files(self) -> int | None:
         """The live data files of the snapshot, planned or not; None where a skipped v1 manifest does not count them."""
@@ -86,11 +100,6 @@ class ScanPlan(Sequence[FileScanTask]):
         """Every delete file that applies to a planned file, each once."""
         used = {number for part in self.parts for number in part.frame.get_column("deletes").explode().to_list()}
         return [self._deletes.get(number) for number in sorted(used - {None})]
-
-    @property
-    def record_count(self) -> int:
-        """The rows of the planned files, deleted ones included."""
-        return sum(int(part.frame.get_column("record_count").sum()) for part in self.parts)
 
     def live_rows(self, part: FilesOfSpec) -> pl.Series | None:
         """The rows of each file of a part without those that its deletion vector deletes; None where other deletes apply,
@@ -107,10 +116,6 @@ class ScanPlan(Sequence[FileScanTask]):
                     return None
                 found[place] -= delete.record_count
         return pl.Series(rows.name, found, dtype=rows.dtype)
-
-    @property
-    def size_in_bytes(self) -> int:
-        return sum(int(part.frame.get_column("file_size_in_bytes").sum()) for part in self.parts)
 
     @property
     def has_deletes(self) -> bool:

@@ -91,7 +91,7 @@ def test_bitmaps_of_very_different_length_are_not_made_equal(monkeypatch: pytest
     monkeypatch.setattr(position_deletes, "_SMALL_BYTES", 0)
     assert position_deletes._padded(words) is None
     packed = position_deletes._packed(words)
-    assert [(place >> 32, place & 0xFFFFFFFF) for place in packed.places] == [(0, 1), (1, 1), (2, 9)]
+    assert [(place >> 24, place & 0xFFFFFF) for place in packed.places] == [(0, 1), (1, 1), (2, 9)]
     assert len(packed.values) == 11
 
 

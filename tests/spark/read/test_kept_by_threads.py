@@ -10,12 +10,8 @@ from typing import Any
 
 import pytest
 
-from floeberg.scan import kept_keys
-from floeberg.scan.kept_keys import KeptKeys
-from floeberg.spark.host import kept_frames
+from floeberg.scan.last_used import LastUsed
 from floeberg.spark.host.kept_frames import KeptFrame, KeptFrames
-from floeberg.spark.read.parquet import kept_relations
-from floeberg.spark.read.parquet.kept_relations import KeptRelation, KeptRelations
 
 SPARK: Any = object()
 FRAME = SimpleNamespace(sparkSession=SPARK)
@@ -44,24 +40,26 @@ def use(get: Callable[[int], object], put: Callable[[int], None]) -> None:
 
 
 @pytest.mark.usefixtures("often_interrupted")
-def test_relations_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_relations, "_MAX_RELATIONS", 2)
-    kept = KeptRelations()
-    use(kept.get, lambda key: kept.put(key, KeptRelation(None, ["file"] * key)))
-    assert kept._files == sum(len(one.listed) for one in kept._kept.values())
+def test_values_are_kept_within_their_bounds() -> None:
+    kept: LastUsed[int] = LastUsed(most=3, most_files=6)
+    use(kept.get, lambda key: kept.put(key, key, files=key))
+    assert len(kept._kept) <= 3
+    assert kept._files == sum(one.files for one in kept._kept.values()) <= 6
 
 
-@pytest.mark.usefixtures("often_interrupted")
-def test_frames_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_frames, "_MAX_FRAMES", 2)
+def test_what_is_too_large_is_not_kept_and_what_is_replaced_counts_once() -> None:
+    kept: LastUsed[str] = LastUsed(most=2, most_files=6)
+    kept.put("large", "x", files=7)
+    for _ in range(3):
+        kept.put("a", "x", files=4)
+    kept.put("b", "y", files=2)
+    assert [kept.get(key) for key in ("large", "a", "b")] == [None, "x", "y"]
+    kept.put("c", "z")
+    assert [kept.get(key) for key in ("a", "b", "c")] == [None, "y", "z"]
+
+
+def test_a_frame_of_another_session_is_not_used() -> None:
     kept = KeptFrames()
-    use(lambda key: kept.get(key, SPARK), lambda key: kept.put(key, KeptFrame(FRAME, None, [], None, key)))
-    assert kept._files == sum(one.files for one in kept._kept.values())
-
-
-@pytest.mark.usefixtures("often_interrupted")
-def test_keys_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_keys, "_MAX_KEPT", 2)
-    kept = KeptKeys()
-    use(kept.get, lambda key: kept.put(key, (key,)))
-    assert len(kept._kept) <= 2
+    kept.put("key", KeptFrame(FRAME, None, [], None, 1))
+    assert kept.get("key", SPARK) is not None
+    assert kept.get("key", object()) is None

@@ -120,7 +120,8 @@ def test_no_more_than_so_many_files_are_kept(session: Any, made: list[str], monk
     monkeypatch.setattr("floeberg.spark.host.kept_frames._MAX_FILES", 2)
     attached = session_of(session)
     assert attached is not None
-    kept = attached.state.frames
+    kept = KeptFrames()
+    monkeypatch.setattr(attached.state, "frames", kept)
     assert session.sql(ALL).count() == 10
     assert session.sql(f"{ALL} WHERE id < 4").count() == 4
-    assert kept._files <= 2
+    assert kept._kept._files <= 2

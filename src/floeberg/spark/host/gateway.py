@@ -23,6 +23,7 @@ class _Tools:
     split: Any
     join: Any
     frame_type: type[Any]
+    catalog: Any
 
 
 _BETWEEN: Final = "\x1f"
@@ -50,7 +51,8 @@ def _tools(spark: Any) -> _Tools:
     if found is None:
         split = spark._jvm.java.util.regex.Pattern.compile(_BETWEEN).split
         join = spark._jvm.org.apache.hadoop.util.StringUtils.join
-        found = _TOOLS[spark] = _Tools(split, join, type(original(spark, "range")(0)))
+        catalog = spark._jsparkSession.sessionState().catalog()
+        found = _TOOLS[spark] = _Tools(split, join, type(original(spark, "range")(0)), catalog)
     return found
 
 
@@ -79,6 +81,16 @@ def input_files(spark: Any, frame: Any) -> list[str]:
         return list(frame.inputFiles())
     joined: str = _tools(spark).join(_BETWEEN, frame._jdf.inputFiles())
     return joined.split(_BETWEEN) if joined else []
+
+
+def temporary_view_names(spark: Any) -> list[str] | None:
+    """The names of a classic session's own temporary views; None where only a statement tells them."""
+    if not is_classic(spark):
+        return None
+    views = _tools(spark).catalog.listLocalTempViews("*")
+    # Each is shown as a quoted identifier.
+    quoted = str(views.mkString(_BETWEEN)).split(_BETWEEN) if not views.isEmpty() else []
+    return [text[1:-1].replace("``", "`") for text in quoted]
 
 
 def relation_of(frame: Any) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Final
+
+from floeberg.scan.last_used import LastUsed
 
 _MAX_FRAMES: Final = 128
 _MAX_FILES: Final = 20_000
@@ -28,26 +28,12 @@ class KeptFrames:
     """The last used ones, bounded by number and by files. Threads of one session share them."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._kept: OrderedDict[Hashable, KeptFrame] = OrderedDict()
-        self._files = 0
+        self._kept: LastUsed[KeptFrame] = LastUsed(most=_MAX_FRAMES, most_files=_MAX_FILES)
 
     def get(self, key: Hashable, spark: Any) -> KeptFrame | None:
         """The DataFrame of a key, if this very session made it: a clone of a session does not see another's views."""
-        with self._lock:
-            found = self._kept.get(key)
-            if found is None or found.frame.sparkSession is not spark:
-                return None
-            self._kept.move_to_end(key)
-            return found
+        found = self._kept.get(key)
+        return None if found is None or found.frame.sparkSession is not spark else found
 
     def put(self, key: Hashable, kept: KeptFrame) -> None:
-        if kept.files > _MAX_FILES:
-            return
-        with self._lock:
-            replaced = self._kept.pop(key, None)
-            self._files += kept.files - (0 if replaced is None else replaced.files)
-            self._kept[key] = kept
-            while len(self._kept) > _MAX_FRAMES or self._files > _MAX_FILES:
-                _, oldest = self._kept.popitem(last=False)
-                self._files -= oldest.files
+        self._kept.put(key, kept, files=kept.files)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from floeberg.catalogs.identifiers import Namespace
+from floeberg.spark.host.gateway import temporary_view_names
 from floeberg.spark.host.originals import original, spark_sql
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import GLOBAL_VIEWS
@@ -82,6 +83,9 @@ RememberedView: TypeAlias = TextView | FrameView
 
 def temporary_views(spark: SparkSession) -> list[str]:
     """The names of Spark's own temporary views."""
+    names = temporary_view_names(spark)
+    if names is not None:
+        return sorted(names)
     rows = spark_sql(spark, "SHOW VIEWS IN global_temp").collect()
     return sorted(row["viewName"] for row in rows if row["isTemporary"] and not row["namespace"])
 

@@ -15,7 +15,7 @@ from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.incremental import plan_appends
-from floeberg.scan.plan import plan_files
+from floeberg.scan.kept_plans import plan_again
 from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
@@ -87,7 +87,7 @@ def table_frame(
             if not keys and (again := reused(spark, kept, key)) is not None:
                 return again
         plan = _plan(table, chosen, where=where, cache=cache, options=parsed, keys=keys)
-        plan, pruned_by = pruned_by_keys(plan, keys)
+        plan, pruned_by = pruned_by_keys(plan, keys, cache)
         if key is not None and pruned_by:
             key = planned_key(key, plan)
         if kept is not None and key is not None and keys and (again := reused(spark, kept, key, pruned_by)) is not None:
@@ -175,7 +175,7 @@ def _plan(
     metadata = table.state.metadata
     references = [key_reference(key.column, chosen.schema) for key in keys]
     key_ids = frozenset(reference.field_id for reference in references if reference is not None)
-    return plan_files(
+    return plan_again(
         metadata,
         chosen,
         store_for=table.pointer.store_for,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -20,8 +21,8 @@ from floeberg.expr.bind import bind_reference
 from floeberg.expr.nodes import FALSE, And, BoundPredicate, BoundReference, Expression, Op, and_
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.kept_keys import KeptKeys
+from floeberg.scan.kept_plans import Same, kept_plan, plan_again
 from floeberg.scan.matching_files import may_tell_apart, with_matching_files, with_one_file
-from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice
 from floeberg.spec.schemas.schema import Schema
@@ -152,7 +153,7 @@ class SmallTable:
 
     def values(self, *, beside_rows: int) -> KeyValues | None:
         """The distinct values of the key column; None when reading them would take too long."""
-        plan = plan_files(
+        plan = plan_again(
             self.table.state.metadata,
             self.chosen,
             store_for=self.table.pointer.store_for,
@@ -227,25 +228,34 @@ def key_reference(column: str, schema: Schema) -> BoundReference | None:
     return found if is_key_type(found.type) and not found.is_nested else None
 
 
-def pruned_by_keys(plan: ScanPlan, keys: Sequence[JoinKey]) -> tuple[ScanPlan, tuple[PrunedBy, ...]]:
+def pruned_by_keys(
+    plan: ScanPlan, keys: Sequence[JoinKey], cache: FrameCache | None = None
+) -> tuple[ScanPlan, tuple[PrunedBy, ...]]:
     """The plan without files that hold none of the keys, and who left out how many. The plan keeps the metrics of the key
-    columns."""
+    columns. `cache` has what came of the same plan and keys before."""
     steps: list[PrunedBy] = []
     for key in keys:
         reference = key_reference(key.column, plan.schema)
         if len(plan) < 2 or reference is None or not may_tell_apart(plan, reference):
             continue
         found = key.keys.values(beside_rows=plan.record_count)
-        predicate = None if found is None else key_predicate(found, reference, op=key.op, added=key.added)
-        if found is None or predicate is None:
+        if found is None:
             continue
-        fewer = with_matching_files(plan, predicate)
-        if key.of_one_row and found.values and not len(fewer):
-            fewer = with_one_file(plan)
+        same = (Same(plan), reference.field_id, key.op, key.added, key.of_one_row, found.type, Same(found.values))
+        fewer = kept_plan(cache, same, partial(_with_keys, plan, found, key, reference), key_files=len(plan))
         if len(fewer) < len(plan):
             plan = fewer
             steps.append(PrunedBy(len(plan), found.source))
     return plan, tuple(steps)
+
+
+def _with_keys(plan: ScanPlan, found: KeyValues, key: JoinKey, reference: BoundReference) -> ScanPlan:
+    """The plan without files that hold none of the key's values."""
+    predicate = key_predicate(found, reference, op=key.op, added=key.added)
+    if predicate is None:
+        return plan
+    fewer = with_matching_files(plan, predicate)
+    return with_one_file(plan) if key.of_one_row and found.values and not len(fewer) else fewer
 
 
 def filter_texts(where: Expression) -> tuple[str, ...]:

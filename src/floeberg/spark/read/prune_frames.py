@@ -13,6 +13,7 @@ from typing import Any, Final
 from pyspark.sql import functions as F
 
 from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression, and_
+from floeberg.scan.kept_plans import plan_again
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.spark.host.kept_settings import ensure_field_ids
@@ -100,7 +101,7 @@ def matching(frame: Any, keys: Sequence[JoinKey], where: Callable[[Any, Any], An
     if scan is None or scan.chosen is None or not scan.routes.is_native:
         return frame
     references = [key_reference(key.column, scan.chosen.schema) for key in keys]
-    plan = plan_files(
+    plan = plan_again(
         scan.table.state.metadata,
         scan.chosen,
         store_for=scan.table.pointer.store_for,
@@ -109,7 +110,7 @@ def matching(frame: Any, keys: Sequence[JoinKey], where: Callable[[Any, Any], An
         keep_metrics_of=frozenset(reference.field_id for reference in references if reference is not None),
         ignore_scheme=scan.options.ignore_scheme,
     )
-    fewer, pruned_by = pruned_by_keys(plan, keys)
+    fewer, pruned_by = pruned_by_keys(plan, keys, scan.cache)
     narrow = _with_files(frame, scan, fewer) if pruned_by else None
     if narrow is None:
         return frame
@@ -121,7 +122,7 @@ def matching(frame: Any, keys: Sequence[JoinKey], where: Callable[[Any, Any], An
 def _with_files(frame: Any, scan: FrameScan, plan: ScanPlan) -> tuple[FrameScan, list[str]] | None:
     """The scan of the planned files, and the names, as Spark has them, of those that Spark's own reader reads; None when they
     are no fewer, or too many to name."""
-    routes = _kept(scan.routes, _paths(plan))
+    routes = _kept(scan.routes, plan.paths)
     if routes.files >= scan.routes.files or routes.files > MAX_NAMES:
         return None
     kept = {placed.location for placed in routes.native}
@@ -132,7 +133,7 @@ def _with_files(frame: Any, scan: FrameScan, plan: ScanPlan) -> tuple[FrameScan,
     return replace(scan, plan=plan, routes=routes), sorted(names)
 
 
-def _kept(routes: Routes, paths: set[str]) -> Routes:
+def _kept(routes: Routes, paths: frozenset[str]) -> Routes:
     """The routes of the files of these paths; those in Python workers all stay."""
 
     def some(placed: list[PlacedTask]) -> list[PlacedTask]:
@@ -144,7 +145,3 @@ def _kept(routes: Routes, paths: set[str]) -> Routes:
         with_position_deletes=some(routes.with_position_deletes),
         with_equality_deletes=some(routes.with_equality_deletes),
     )
-
-
-def _paths(plan: Any) -> set[str]:
-    return {path for part in plan.parts for path in part.frame.get_column("file_path").to_list()}

@@ -56,8 +56,7 @@ def frame_key(
 
 def planned_key(key: Hashable, plan: ScanPlan) -> Hashable:
     """The key of a DataFrame of some files."""
-    paths = (path for part in plan.parts for path in part.frame.get_column("file_path").to_list())
-    return (key, frozenset(paths))
+    return (key, plan.paths)
 
 
 def reused(spark: Any, kept: KeptFrames, key: Hashable, pruned_by: tuple[PrunedBy, ...] = ()) -> Any | None:

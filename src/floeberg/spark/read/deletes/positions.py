@@ -161,6 +161,11 @@ def _padded(words: Sequence[Words]) -> _Layout | None:
 def _packed(words: Sequence[Words]) -> _Layout:
     """The words of all files one after the other; one number holds the index of a file's first word and their count."""
     counts = [len(own) for own in words]
-    places = [(begin << _COUNT_BITS) | count for begin, count in zip(accumulate(counts, initial=0), counts, strict=False)]
-    index, past_the_end = f"shiftright({PLACE}, {_COUNT_BITS}) + {_WORD}", f"{_WORD} >= ({PLACE} & {(1 << _COUNT_BITS) - 1}L)"
+    places = [
+        (begin << _COUNT_BITS) | count for begin, count in zip(accumulate(counts, initial=0), counts, strict=False)
+    ]
+    index, past_the_end = (
+        f"shiftright({PLACE}, {_COUNT_BITS}) + {_WORD}",
+        f"{_WORD} >= ({PLACE} & {(1 << _COUNT_BITS) - 1}L)",
+    )
     return _Layout(np.concatenate(words), places, index, past_the_end)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Final
 from weakref import WeakKeyDictionary
+
+from floeberg.scan.last_used import LastUsed
 
 _MAX_RELATIONS: Final = 64
 _MAX_FILES: Final = 20_000
@@ -27,26 +27,13 @@ class KeptRelations:
     """The last used ones, bounded by number and by files. Threads of one session share them."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._kept: OrderedDict[Hashable, KeptRelation] = OrderedDict()
-        self._files = 0
+        self._kept: LastUsed[KeptRelation] = LastUsed(most=_MAX_RELATIONS, most_files=_MAX_FILES)
 
     def get(self, key: Hashable) -> KeptRelation | None:
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
+        return self._kept.get(key)
 
     def put(self, key: Hashable, kept: KeptRelation) -> None:
-        with self._lock:
-            if key in self._kept or len(kept.listed) > _MAX_FILES:
-                return
-            self._kept[key] = kept
-            self._files += len(kept.listed)
-            while len(self._kept) > _MAX_RELATIONS or self._files > _MAX_FILES:
-                _, oldest = self._kept.popitem(last=False)
-                self._files -= len(oldest.listed)
+        self._kept.put(key, kept, files=len(kept.listed))
 
 
 _OF_SESSIONS: Final[WeakKeyDictionary[Any, KeptRelations]] = WeakKeyDictionary()
