@@ -13,6 +13,7 @@ from floeberg.spark.ddl.caching import cache_named, selected
 from floeberg.spark.ddl.create import COMMENT, NewTable, make_table
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.gateway import FORMATTED, drop_view
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import like
 from floeberg.spark.host.session import AttachedSession, session_of
@@ -268,6 +269,8 @@ def _cache_table(self: Any, tableName: str, storageLevel: StorageLevel | None = 
 
 def _drop_temp_view(self: Any, viewName: str) -> bool:
     session = _session(self)
+    if session is not None and viewName.startswith(FORMATTED):
+        return drop_view(self._sparkSession, viewName)
     if session is not None:
         session.forget_view(viewName.lower())
     return bool(original(self, "dropTempView")(viewName))

@@ -17,6 +17,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from floeberg.spark.entry import catalog_lookups, frame_methods, functions, reader, streams, table_writer, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.entry.subqueries import reads_ours
+from floeberg.spark.host.gateway import FORMATTED, put_view
 from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, session_of
@@ -50,8 +51,6 @@ _CLASSES: Final = {
     ),
     "conf": ("pyspark.sql.conf:RuntimeConfig", "pyspark.sql.connect.conf:RuntimeConf"),
 }
-_FORMATTED: Final = ("_pyspark_", "_pyspark_connect_temp_view_")
-"""How PySpark begins the names of the views that `spark.sql("… {x} …", x=frame)` makes and drops."""
 
 
 def install() -> None:
@@ -149,7 +148,10 @@ def _temporary_view(method: str) -> Method:
 
     def create(self: Any, name: str) -> None:
         session = session_of(self.sparkSession)
-        if session is None or name.startswith(_FORMATTED):
+        if session is not None and name.startswith(FORMATTED) and method == "createOrReplaceTempView":
+            put_view(self.sparkSession, self, name)
+            return
+        if session is None or name.startswith(FORMATTED):
             original(self, method)(name)
             return
         key = f"{GLOBAL_VIEWS}.{name.lower()}" if shared else name.lower()

@@ -5,6 +5,7 @@ Over Spark Connect, and where a text cannot travel so, PySpark's own methods are
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,11 +25,17 @@ class _Tools:
     join: Any
     frame_type: type[Any]
     catalog: Any
+    option: Any
 
 
+logger = logging.getLogger("floeberg")
+FORMATTED: Final = ("_pyspark_", "_pyspark_connect_temp_view_")
+"""How PySpark begins the names of the views that `spark.sql("… {x} …", x=frame)` makes and drops."""
 _BETWEEN: Final = "\x1f"
 """Stands between texts that are sent as one."""
 _TOOLS: Final[WeakKeyDictionary[Any, _Tools]] = WeakKeyDictionary()
+_VIEWS: Final[WeakKeyDictionary[Any, tuple[Any, Any]]] = WeakKeyDictionary()
+"""A temporary view of a DataFrame in each session, and what Spark's catalog says of it: others are copies with another plan."""
 _READERS: Final[WeakKeyDictionary[Any, OrderedDict[Any, Any]]] = WeakKeyDictionary()
 _MAX_READERS: Final = 256
 
@@ -52,7 +59,8 @@ def _tools(spark: Any) -> _Tools:
         split = spark._jvm.java.util.regex.Pattern.compile(_BETWEEN).split
         join = spark._jvm.org.apache.hadoop.util.StringUtils.join
         catalog = spark._jsparkSession.sessionState().catalog()
-        found = _TOOLS[spark] = _Tools(split, join, type(original(spark, "range")(0)), catalog)
+        option = spark._jvm.scala.Option.apply
+        found = _TOOLS[spark] = _Tools(split, join, type(original(spark, "range")(0)), catalog, option)
     return found
 
 
@@ -87,10 +95,49 @@ def temporary_view_names(spark: Any) -> list[str] | None:
     """The names of a classic session's own temporary views; None where only a statement tells them."""
     if not is_classic(spark):
         return None
-    views = _tools(spark).catalog.listLocalTempViews("*")
+    try:
+        shown = str(_tools(spark).catalog.listLocalTempViews("*").mkString(_BETWEEN))
+    except Exception as error:  # whatever this Spark says against it: the statement tells the names too
+        logger.debug("temporary views are asked for by a statement: %s", error)
+        return None
     # Each is shown as a quoted identifier.
-    quoted = str(views.mkString(_BETWEEN)).split(_BETWEEN) if not views.isEmpty() else []
-    return [text[1:-1].replace("``", "`") for text in quoted]
+    return [text[1:-1].replace("``", "`") for text in shown.split(_BETWEEN) if text]
+
+
+def put_view(spark: Any, frame: Any, name: str) -> None:
+    """As `frame.createOrReplaceTempView(name)`, for a view that no one but the next statement sees. Spark's method runs a
+    command, which costs a statement of many tables more than to analyse it."""
+    made = _VIEWS.get(spark) if is_classic(spark) else None
+    if made is not None:
+        view, described = made
+        try:
+            tools = _tools(spark)
+            tools.catalog.createTempView(name, view.copy(described, tools.option(frame._jdf.logicalPlan())), True)
+            return
+        except Exception as error:  # whatever this Spark says against it: its own method does the same
+            logger.debug("a view is made by a command: %s", error)
+    original(frame, "createOrReplaceTempView")(name)
+    if made is None and is_classic(spark):
+        _keep_view(spark, name)
+
+
+def _keep_view(spark: Any, name: str) -> None:
+    try:
+        view = _tools(spark).catalog.getRawTempView(name).get()
+        _VIEWS[spark] = (view, view.tableMeta())
+    except Exception as error:  # then every view is made by a command
+        logger.debug("the views of this Spark cannot be copied: %s", error)
+
+
+def drop_view(spark: Any, name: str) -> bool:
+    """As `spark.catalog.dropTempView(name)`, for a view of `put_view`. Spark's method also looks for the view's plan in the
+    cache, and would take a DataFrame of the same plan out of it."""
+    if spark in _VIEWS:
+        try:
+            return bool(_tools(spark).catalog.dropTempView(name))
+        except Exception as error:  # as above
+            logger.debug("a view is dropped by Spark's own method: %s", error)
+    return bool(original(spark.catalog, "dropTempView")(name))
 
 
 def relation_of(frame: Any) -> Any:
