@@ -206,8 +206,11 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
     if text.strip().lower() in ("true", "(true)"):
         return TRUE
     cursor, span = Cursor(text, double_quoted_identifiers=session.double_quoted_identifiers), Span(0, len(text))
-    conditions = condition_of_target(cursor, span, target=resolved.identifier, alias=None)
-    found = to_exact_expression(conditions, schema, **_rules(session))
+    rules = _rules(session)
+    conditions = condition_of_target(
+        cursor, span, target=resolved.identifier, alias=None, case_sensitive=rules["case_sensitive"]
+    )
+    found = to_exact_expression(conditions, schema, **rules)
     # `conditions` lacks the parts that cannot be read: without them, rows outside the condition would be removed.
     if found is None or not conditions or not is_whole(cursor, span, conditions):
         raise UnsupportedFeature(

@@ -258,7 +258,14 @@ def target_condition(
     """The parts of a condition that only depend on the target; without a condition, every row."""
     if span is None:
         return TargetCondition(TRUE, TRUE)
-    found = condition_of_target(cursor, span, target=target.identifier, alias=target.alias, others=others)
+    found = condition_of_target(
+        cursor,
+        span,
+        target=target.identifier,
+        alias=target.alias,
+        others=others,
+        case_sensitive=target.case_sensitive,
+    )
     weak = target_expression(target, found)
     exact = None
     # Parts that cannot be read are left out of what was found: then nothing exact is known.

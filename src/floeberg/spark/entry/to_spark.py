@@ -44,7 +44,10 @@ def to_spark(
         target = TableIdentifier("", (table.state.identifier,))
         session = AttachedSession(spark, SessionState(""))
         cursor = Cursor(where, double_quoted_identifiers=session.double_quoted_identifiers)
-        conditions = condition_of_target(cursor, Span(0, len(where)), target=target, alias=None)
+        case_sensitive = session.setting("spark.sql.caseSensitive", "false") == "true"
+        conditions = condition_of_target(
+            cursor, Span(0, len(where)), target=target, alias=None, case_sensitive=case_sensitive
+        )
         expression = condition_expression(session, conditions, schema)
     frame: DataFrame = table_frame(
         spark,

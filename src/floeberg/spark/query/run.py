@@ -205,7 +205,7 @@ def _statement_keys(
         return _keys_of_view(execution, chosen[number].resolved, found[number], column)
 
     found: Sequence[Sequence[Condition]] = tuple(() for _ in references.tables)
-    if not _has_other_ctes(execution, references):
+    if _tells_conditions(execution, references):
         found = table_conditions(references, given, joins=joins)
     return StatementKeys(
         execution.session,
@@ -216,6 +216,15 @@ def _statement_keys(
         lambda conditions, schema: condition_expression(execution.session, conditions, schema),
         of_view,
     )
+
+
+def _tells_conditions(execution: Execution, references: References) -> bool:
+    """Whether the text tells what the statement asks of its tables and views. A view's text means what it meant under the
+    view's settings, and names that differ by case alone are not told apart."""
+    session = execution.session
+    if other_settings(session, execution.scope) or session.setting("spark.sql.caseSensitive", "false") == "true":
+        return False
+    return not _has_other_ctes(execution, references)
 
 
 def _has_other_ctes(execution: Execution, references: References) -> bool:
@@ -257,8 +266,13 @@ def _keys_of_view(
         return None
     references = text.references
     chosen = [_chosen(text.execution, table) for table in references.tables]
+    plain = _statement_keys(text.execution, references, chosen, tables=1)
     literal = [condition for condition in conditions if not isinstance(condition, Matches)]
-    keys = _statement_keys(text.execution, references, chosen, conditions_inside(text.columns, literal), tables=1)
+    # The view shows a column in its recorded type: what holds for the cast value says little about the table's own.
+    given = conditions_inside(
+        text.columns, literal, tells=lambda name: plain.has_recorded_type(references, name, text.columns)
+    )
+    keys = _statement_keys(text.execution, references, chosen, given, tables=1)
     return keys.of_output(references, inner[0].column[0].lower(), text.columns)
 
 
@@ -290,8 +304,6 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
         return source.frame
     if not columns and is_cached(session, table.identifier, table.selection):
         return cached_or_read(session, table.identifier, table.loaded, table.selection)
-    if other_settings(session, execution.scope):
-        conditions = ()  # their meaning depends on the view's settings
     where = condition_expression(session, conditions, table.schema)
     keys = keys_of(conditions)
     return frame_of(

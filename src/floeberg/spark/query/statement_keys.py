@@ -84,21 +84,29 @@ class StatementKeys:
     def of_output(self, references: References, column: str, columns: ViewColumns) -> KeyReader | None:
         """The keys of a column of the statement's result, which is a view's query; None where the view's column may be
         another one, or one of another type."""
-        if self.joins is None or references.query is None:
+        if not self.has_recorded_type(references, column, columns):
             return None
-        source = self.joins.of_output(references.query, column, names=columns.query_names)
+        source = self._source_of(references, column, columns)
+        return None if source is None else self.reader(source, frozenset())
+
+    def has_recorded_type(self, references: References, column: str, columns: ViewColumns) -> bool:
+        """Whether a column of a view's query, by its lower-case name, is a table's own, of the type that the view shows."""
+        source = self._source_of(references, column, columns)
         table = None if source is None else self.tables[self.numbers[id(source.relation)]]
         if source is None or table is None:
-            return None
-        reference = key_reference(source.column, table.schema)
+            return False
+        own = [field for field in table.schema.fields if field.name.lower() == source.column]
         shown = [
             field
             for field, name in zip(columns.schema.fields, columns.query_names, strict=True)
             if name.lower() == column
         ]
-        if reference is None or len(shown) != 1 or shown[0].dataType != spark_type(reference.type):
+        return len(own) == len(shown) == 1 and shown[0].dataType == spark_type(own[0].type)
+
+    def _source_of(self, references: References, column: str, columns: ViewColumns) -> KeySource | None:
+        if self.joins is None or references.query is None:
             return None
-        return self.reader(source, frozenset())
+        return self.joins.of_output(references.query, column, names=columns.query_names)
 
     def reader(self, source: KeySource, path: frozenset[int]) -> KeyReader | None:
         """The keys of a column, without those of the references on the way to it."""
@@ -152,8 +160,8 @@ class StatementKeys:
             reader = self.reader(condition.keys, path)
             reference = key_reference(condition.column[0], table.schema) if len(condition.column) == 1 else None
             found = None if reader is None or reference is None else reader.values(beside_rows=MAX_HOP_ROWS)
-            if found is None or reference is None:
-                continue
+            if found is None or reference is None or (condition.of_one_row and len(found.values) > 1):
+                continue  # more than one row is an error, which Spark raises only while there are rows to compare
             predicate = key_predicate(found, reference, op=condition.op, added=condition.added)
             if predicate is not None:
                 where, texts = and_(where, predicate), (*texts, f"by {found.source}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def conditions_inside(columns: ViewColumns, conditions: Sequence[Condition]) -> list[Condition]:
-    """Conditions on a view's columns in terms of its query's columns."""
+def conditions_inside(
+    columns: ViewColumns, conditions: Sequence[Condition], *, tells: Callable[[str], bool] = lambda _: True
+) -> list[Condition]:
+    """Conditions on a view's columns in terms of its query's columns: on those alone for whose name, in lower case, `tells`
+    says so."""
     if columns.mode == "EVOLUTION":
         return list(conditions)
     counts = Counter(name.lower() for name in columns.query_names)
@@ -34,7 +37,7 @@ def conditions_inside(columns: ViewColumns, conditions: Sequence[Condition]) -> 
 
     def source(path: Path) -> Path | None:
         name = inner.get(path[0].lower())
-        return None if name is None else (name, *path[1:])
+        return None if name is None or not tells(name.lower()) else (name, *path[1:])
 
     return [kept for condition in conditions if (kept := weaken(condition, source)) is not None]
 

@@ -64,17 +64,26 @@ def table_conditions(
 
 
 def condition_of_target(
-    cursor: Cursor, span: Span, *, target: TableIdentifier, alias: str | None, others: Sequence[str] = ()
+    cursor: Cursor,
+    span: Span,
+    *,
+    target: TableIdentifier,
+    alias: str | None,
+    others: Sequence[str] = (),
+    case_sensitive: bool = False,
 ) -> tuple[Condition, ...]:
     """The parts of a DELETE, UPDATE or MERGE condition that speak of the target alone; `others` are the names of the
-    other relations in its scope."""
+    other relations in its scope. Where case tells names apart, `T.x` of a table `t` may be a field of a column `T`."""
     part = cursor.within(span.start, span.end)
     leaf = _Leaf(qualifiers(target.qualified, alias))
     leaves = [leaf, *(_Leaf(((other.lower(),),)) for other in others)]
+    resolve = _single if case_sensitive else _Resolver(leaf, leaves).column
     condition = parse_condition(part, 0, len(part.tokens) - 1)
-    return tuple(
-        kept for piece in conjuncts(condition) if (kept := weaken(piece, _Resolver(leaf, leaves).column)) is not None
-    )
+    return tuple(kept for piece in conjuncts(condition) if (kept := weaken(piece, resolve)) is not None)
+
+
+def _single(column: Column) -> Column | None:
+    return column if len(column) == 1 else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -55,11 +55,22 @@ def output_columns(cursor: Cursor, items: Sequence[Expression]) -> OutputColumns
 
 
 def listed_columns(cursor: Cursor, items: Sequence[Expression]) -> list[tuple[Column | None, str | None]] | None:
-    """The column and the name of each item, by position; None where a star stands, or a filter may not pass."""
+    """The column and the name of each item, by position; None where an item may be several columns, or a filter may not
+    pass."""
     found = output_columns(cursor, items)
-    if found is None or found.star is not None:
+    if found is None or not all(_is_one_column(cursor, item) for item in items):
         return None
     return [_named_item(cursor, item) for item in items]
+
+
+def _is_one_column(cursor: Cursor, item: Expression) -> bool:
+    """Whether an item is certain to be one column. A star is as many as there are, with EXCEPT after it too, and a function may
+    give several (`posexplode`, `stack`), unless there is one name for all."""
+    tokens = cursor.tokens[item.first : item.last]
+    column, name = _named_item(cursor, item)
+    if column is not None or name is not None:
+        return True
+    return not any(token.upper in ("(", "*") for token in tokens)
 
 
 def group_columns(cursor: Cursor, group_by: Expression) -> frozenset[Column] | None:

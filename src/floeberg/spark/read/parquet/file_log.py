@@ -54,15 +54,19 @@ def can_use_log(spark: Any, files: Sequence[PlacedFile], *, is_worth_it: bool) -
 
 
 def _can_be_right(file: PlacedFile) -> bool:
-    """Whether nothing speaks against a file's recorded size. A local file is looked at, which costs next to nothing; a missing
-    one is found when it is read."""
+    """Whether nothing speaks against a file's recorded size. A local file is looked at; a missing one is found when it is
+    read."""
     if file.size_in_bytes <= file.last_split_offset:
         return False
-    path = Path(file.location.path)
+    return file.scheme != "file" or local_size(file) in (None, file.size_in_bytes)
+
+
+def local_size(file: PlacedFile) -> int | None:
+    """The size of a local file, which costs next to nothing; None where it is not there."""
     try:
-        return file.scheme != "file" or path.stat().st_size == file.size_in_bytes
+        return Path(file.location.path).stat().st_size
     except FileNotFoundError:
-        return True
+        return None
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from floeberg.spark.host.held_settings import held_setting
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.session_settings import setting_of
 from floeberg.spark.read.parquet.file_facts import MAX_WRITTEN_OUT, FileKeys, with_facts
-from floeberg.spark.read.parquet.file_log import MAX_NUMBER, NUMBER, can_use_log, file_log, is_file
+from floeberg.spark.read.parquet.file_log import MAX_NUMBER, NUMBER, can_use_log, file_log, is_file, local_size
 from floeberg.spark.read.parquet.kept_relations import KeptRelation, kept_relations
 from floeberg.spark.read.parquet.paths import authority_of, given_location, metadata_file_path, spark_path
 from floeberg.spark.read.parquet.row_sizes import uncounted_bytes
@@ -154,12 +154,12 @@ def _by_log(
     key = (files, numbers, schema.json(), tuple(options.items()))
     kept = kept_relations(spark)
     if (known := kept.get(key)) is not None:
-        return frame_of_relation(spark, known.relation), _checked_keys(tasks, known.listed)
+        return frame_of_relation(spark, known.relation), _checked_keys(tasks, known.listed, sizes_hold=True)
     try:
         with file_log(tasks, numbers, uncounted) as folder:
             frame = load_files(spark, _FORMAT, schema, options=options, paths=[folder])
             listed = [text for text in input_files(spark, frame) if is_file(text)]
-        keys = _checked_keys(tasks, listed)
+        keys = _checked_keys(tasks, listed, sizes_hold=True)
         kept.put(key, KeptRelation(relation_of(frame), listed))
         return frame, keys
     except Exception as error:  # whatever Spark says against it: the listing tells what is wrong with the files
@@ -176,7 +176,8 @@ def _by_listing(
     with _listing(spark, len(paths) if local else 0):
         frame = load_files(spark, _FORMAT, schema, options=options, paths=paths)
         listed = input_files(spark, frame)
-    return frame, _checked_keys(tasks, listed)
+    sizes_hold = all(placed.scheme == "file" and local_size(placed) == placed.size_in_bytes for placed in tasks)
+    return frame, _checked_keys(tasks, listed, sizes_hold=sizes_hold)
 
 
 def _read_options(schema: st.StructType, *, skips_row_groups: bool) -> dict[str, str]:
@@ -200,8 +201,10 @@ def _listing(spark: Any, files: int) -> AbstractContextManager[None]:
     return held_setting(spark, _LISTING_THRESHOLD, _NEVER_IN_A_JOB)
 
 
-def _checked_keys(tasks: Sequence[PlacedTask], listed: Sequence[str]) -> FileKeys:
-    """What Spark will read, compared with the plan: a listing leaves out hidden names, and expands patterns."""
+def _checked_keys(tasks: Sequence[PlacedTask], listed: Sequence[str], *, sizes_hold: bool) -> FileKeys:
+    """What Spark will read, compared with the plan: a listing leaves out hidden names, and expands patterns. `sizes_hold` says
+    that Spark has the recorded sizes: a file of another size may have that of a second file, whose deletes its rows would
+    get."""
     planned = {_identity(placed.location): placed.task.data_file for placed in tasks}
     found = {_identity(given_location(text)): text for text in listed}
     if planned.keys() != found.keys() or len(listed) != len(tasks):
@@ -211,10 +214,10 @@ def _checked_keys(tasks: Sequence[PlacedTask], listed: Sequence[str]) -> FileKey
             f"Spark would read {len(listed)} files where {len(tasks)} are planned: missing {missing[:3]}, not planned "
             f"{extra[:3]}. Read the table with the option scan-engine=arrow, and report this",
         )
-    sizes = [file.file_size_in_bytes for file in planned.values()]
-    if len(set(sizes)) == len(sizes):
-        return FileKeys(True, {file.file_path: file.file_size_in_bytes for file in planned.values()})
-    return FileKeys(False, {file.file_path: metadata_file_path(found[key]) for key, file in planned.items()})
+    sizes = {file.file_path: file.file_size_in_bytes for file in planned.values()}
+    if sizes_hold and len(set(sizes.values())) == len(sizes):
+        return FileKeys(sizes, None)
+    return FileKeys(sizes, {file.file_path: metadata_file_path(found[key]) for key, file in planned.items()})
 
 
 def _identity(location: Location) -> tuple[str, str]:
