@@ -20,8 +20,8 @@ MAX_WRITTEN_OUT: Final = 16
 """Facts of no more files are written into the query."""
 _SQL_TYPES: Final = {pa.string(): "STRING", pa.int32(): "INT", pa.int64(): "BIGINT"}
 _LOST: Final = (
-    "a row comes from a file that was not planned, or whose size is not the recorded one: files of the table were changed in "
-    "place; check the table, or read it with the option scan-engine=arrow"
+    "a row comes from a file that was not planned, or whose size is not the recorded one: a file of the table was changed in "
+    "place, or a manifest records a wrong size; check the table, or read it with the option scan-engine=arrow"
 )
 
 
