@@ -2,8 +2,9 @@
 
 A count of rows is exact if the only deletes are deletion vectors, which have a cardinality. Counts and bounds of a column are
 exact only in files without deletes, and bounds only of types that writers never truncate or round: not strings and binary,
-which are truncated, and not the timestamps of ORC files, whose statistics are in milliseconds. NaN is greater than any other
-value, and is not in the bounds; a bound of zero does not tell the sign. Of an identity partition column all is known.
+which are truncated, and not the timestamps of ORC files, whose statistics are in milliseconds. A file that does not count a
+column's values may hold some that cannot be read as the column's type, and bounds that are rounded. NaN is greater than any
+other value, and is not in the bounds; a bound of zero does not tell the sign. Of an identity partition column all is known.
 """
 
 from __future__ import annotations
@@ -269,14 +270,15 @@ def _bounds(frame: pl.DataFrame, reference: BoundReference, name: str) -> list[p
 
 
 def _are_exact(frame: pl.DataFrame, known: KnownColumns, reference: BoundReference) -> bool:
-    """Whether every file either has both bounds or nothing but nulls (or NaN)."""
+    """Whether every file counts the column's values, and either has both bounds or nothing but nulls (or NaN)."""
     if known.lower is None or known.upper is None:
         return False
     formats = frame.get_column("file_format")
     if isinstance(reference.type, _TIMESTAMPS) and (formats == FileFormat.ORC).any():
         return False
     has_bounds = known.lower.is_not_null() & known.upper.is_not_null()
-    return bool((has_bounds | known.only_nulls | known.no_value).all())
+    counted = frame.get_column(metric_name("value_counts", reference.field_id)) == frame.get_column("record_count")
+    return bool(((has_bounds | known.only_nulls | known.no_value) & counted.fill_null(False)).all())
 
 
 _COMBINED: Final[Mapping[str, str]] = {

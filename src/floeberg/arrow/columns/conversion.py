@@ -39,6 +39,7 @@ Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 _INTS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16())
 _STRINGS: Final = (pa.string(), pa.large_string(), pa.string_view())
 _BINARIES: Final = (pa.binary(), pa.large_binary(), pa.binary_view())
+_INTEGER_DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 20}
 _ZONED: Final = (TimestamptzType, TimestamptzNsType)
 _ZONELESS: Final = (TimestampType, TimestampNsType)
 
@@ -56,6 +57,24 @@ def converter_for(source: pa.DataType, target: IcebergType) -> Convert | None:
         case FixedType() if source in _BINARIES or pa.types.is_fixed_size_binary(source):
             return lambda array: array.cast(pa.binary()).cast(wanted)
     return (lambda array: array.cast(wanted)) if _castable(source, target) else None
+
+
+def takes_every_value(source: pa.DataType, target: IcebergType) -> bool:
+    """Whether every value of the file's type can be converted, where there is a conversion."""
+    wanted = arrow_type(target)
+    match target:
+        case TimestampType() | TimestamptzType() | TimeType():
+            return bool(pa.types.is_date(source) or source.unit != "ns")
+        case TimestampNsType() | TimestamptzNsType():
+            return bool(pa.types.is_timestamp(source) and source.unit == "ns")
+        case DecimalType():
+            digits = _INTEGER_DIGITS.get(source.bit_width) if pa.types.is_integer(source) else None
+            return (digits or source.precision - source.scale) <= target.precision - target.scale
+        case StringType():
+            return source in _STRINGS
+        case FixedType() | UuidType():
+            return bool(source == wanted)
+    return True
 
 
 def _same(array: pa.Array) -> pa.Array:

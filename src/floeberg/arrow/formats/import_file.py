@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.orc as orc
 from msgspec import structs
 
+from floeberg.arrow.columns.conversion import takes_every_value
 from floeberg.arrow.columns.metrics import MetricsCollector, lower_bound, upper_bound
 from floeberg.arrow.columns.metrics_config import MetricsConfig, ModeKind, measured_paths
 from floeberg.arrow.columns.physical import repeat
@@ -29,7 +30,7 @@ from floeberg.errors import DataFileCorrupt
 from floeberg.spec.schemas.name_mapping import NameMapping
 from floeberg.spec.schemas.schema import MAX_COLUMN_FIELD_ID, Schema
 from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat
-from floeberg.spec.types import ListType, MapType, NestedField, StructType
+from floeberg.spec.types import IcebergType, ListType, MapType, NestedField, StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,10 @@ def _from_footer(
         mode = metrics.mode(field.field_id)
         leaf = find_leaf(fields, schema.path_to(field.field_id))
         if leaf is not None and mode.kind is not ModeKind.NONE:
-            counted.add(field, [chunk_statistics(group, leaf, field.type) for group in groups], metrics)
+            certain = _is_readable(leaf, field.type, footer.schema)
+            counted.add(
+                field, [chunk_statistics(group, leaf, field.type) for group in groups], metrics, certain=certain
+            )
     return structs.replace(
         file,
         record_count=sum(group.num_rows for group in groups),
@@ -140,6 +144,11 @@ def _from_footer(
     )
 
 
+def _is_readable(leaf: FileField, data_type: IcebergType, stored: Any) -> bool:
+    """Whether every value that the column may hold can be read as the type. Nanoseconds of int96 are cut, others refused."""
+    return stored.column(leaf.leaves[0]).physical_type == "INT96" or takes_every_value(leaf.type, data_type)
+
+
 class _Counted:
     """Metrics of columns, put together from those of row groups."""
 
@@ -149,9 +158,12 @@ class _Counted:
         self.lower: dict[int, bytes] = {}
         self.upper: dict[int, bytes] = {}
 
-    def add(self, field: NestedField, groups: Sequence[Any], metrics: MetricsConfig) -> None:
+    def add(self, field: NestedField, groups: Sequence[Any], metrics: MetricsConfig, *, certain: bool) -> None:
+        """Values are counted only if it is `certain` that they can be read: metadata answer where values are counted, and
+        would do so where reading is an error. Bounds, rounded outwards, still leave out files."""
         mode = metrics.mode(field.field_id)
-        self.values[field.field_id] = sum(group.value_count for group in groups)
+        if certain:
+            self.values[field.field_id] = sum(group.value_count for group in groups)
         if all(group.null_count is not None for group in groups):
             self.nulls[field.field_id] = sum(group.null_count for group in groups)
         filled = [group for group in groups if group.null_count is None or group.null_count < group.value_count]
