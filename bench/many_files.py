@@ -2,9 +2,9 @@
 
     python -m bench.many_files [--files 1000 4000 …] [--repeat N] [--only NAME …] [--folder DIR] [--plot FILE.svg]
 
-A table has one file of 10 rows for each of its partitions, all with deletion vectors. Each engine changes a table of its own,
-and is rolled back after each statement. Seconds (processor seconds); × is ours by the Java runtime's; MB are the largest
-resident memory so far of the engine's driver: of the JVM, and for us of Python too.
+A table has one file of 10 rows for each of its partitions, all with deletion vectors. Both engines read and change it, and each
+change is rolled back. Seconds (processor seconds); × is ours by the Java runtime's; MB are the largest resident memory so far
+of the engine's driver: of the JVM, and for us of Python too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 from bench.plots import write_plot
 from bench.read_tables import add_deletes
@@ -26,6 +27,8 @@ from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.commit.append import Append
 
 ROWS: Final = 10
+AT_ONCE: Final = 100
+"""Partitions that are written together."""
 DDL: Final = "id bigint, p int, k int, v string"
 QUERIES: Final = {
     "aggregate": "SELECT count(*), sum(id), max(v) FROM {t}",
@@ -73,7 +76,7 @@ def _compare(engines: list[Engine], label: str, files: int, repeat: int) -> dict
     for number in range(repeat):
         # Each is first in every other turn: the machine may be in another state for the second.
         for engine in engines if number % 2 else engines[::-1]:
-            table = f"bench.db.{engine.name}{files}"
+            table = f"bench.db.files{files}"
             statement = (QUERIES | CHANGES)[label].format_map({"t": table, **numbers})
             runs[engine.name].append(_run(engine, table, statement, changes=label in CHANGES))
     best = {
@@ -127,16 +130,17 @@ def peak_mb(process: int) -> float:
 
 
 def _make(folder: Path, files: int) -> None:
-    """A table for each engine; made once and kept."""
+    """The table of so many files; made once and kept."""
+    done = folder / f"files{files}.done"
+    if done.exists():
+        return
     (folder / "lake").mkdir(parents=True, exist_ok=True)
     lake = catalog("bench", warehouse=str(folder / "lake"), properties={"local.fsync": "false"})
     lake.create_namespace("db", if_not_exists=True)
-    for name in (f"java{files}", f"floeberg{files}"):
-        if not (folder / f"{name}.done").exists():
-            lake.drop_table(f"db.{name}", purge=True, if_exists=True)
-            _make_table(lake, f"db.{name}", files)
-            (folder / f"{name}.done").touch()
+    lake.drop_table(f"db.files{files}", purge=True, if_exists=True)
+    _make_table(lake, f"db.files{files}", files)
     lake.close()
+    done.touch()
 
 
 def _make_table(lake: Catalog, name: str, files: int) -> None:
@@ -144,13 +148,9 @@ def _make_table(lake: Catalog, name: str, files: int) -> None:
     table = lake.create_table(name, DDL, partition_by=["p"], format_version=3, properties=modes)
     writer = TableWriter(table.metadata, table._pointer.store_for, UUID(int=files))
     written = []
-    for number in range(files):
-        ids = range(number * ROWS, (number + 1) * ROWS)
-        columns = {
-            "id": pa.array(ids),
-            "p": pa.array([number] * ROWS, pa.int32()),
-            "k": pa.array(range(ROWS), pa.int32()),
-        }
+    for first in range(0, files, AT_ONCE):
+        ids = np.arange(first * ROWS, min(first + AT_ONCE, files) * ROWS)
+        columns = {"id": ids, "p": (ids // ROWS).astype(np.int32), "k": (ids % ROWS).astype(np.int32)}
         written += writer.write_data(pa.table({**columns, "v": [f"value {one}" for one in ids]}))
     table._commit(Append(files=written))
     deleted = {

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
 from floeberg.api.catalog import Catalog, catalog
 from floeberg.api.table import Table
+from floeberg.expr.nodes import TRUE
 from floeberg.scan import kept_plans
+from floeberg.scan.explanation import Tally
 from floeberg.scan.frame_cache import FrameCache
+from floeberg.scan.kept_keys import KeptKeys
 from floeberg.scan.kept_plans import Same, kept_plan, plan_again
+from floeberg.scan.manifest_frames import FilesOfSpec
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import choose_snapshot
+from floeberg.spec.partitions.specs import PartitionSpec
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.types import StructType
 from floeberg.sql.conditions.filters import parse_where
 
 
@@ -83,7 +91,7 @@ def test_what_a_key_holds_counts_as_well(table: Table, monkeypatch: pytest.Monke
     for _ in range(2):
         assert kept_plan(cache, key, again, key_files=2) is whole
     assert len(made) == 1
-    monkeypatch.setattr(cache.plans, "_most_files", 3)
+    monkeypatch.setattr(cache.plans, "_most_size", 3)
     for _ in range(2):
         kept_plan(cache, (Same(whole), "other"), again, key_files=2)
     assert len(made) == 3  # of four files in all, too many to keep
@@ -96,3 +104,40 @@ def test_equal_values_are_the_same_only_if_they_are_one_object() -> None:
     assert one == other
     assert Same(one) == Same(one)
     assert Same(one) != Same(other)
+
+
+def test_the_delete_files_that_a_plan_holds_count_as_well(lake: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = {"write.delete.mode": "merge-on-read"}
+    made = lake.create_table("db.v", "id BIGINT, v STRING", properties=properties)
+    for first in (0, 10, 20):
+        made.append(pa.table({"id": [first, first + 1], "v": ["a", "b"]}))
+    made.delete("id in (0, 10, 20)")
+    narrow = plan(made, None, "id < 5")
+    assert (len(narrow), narrow.held_files) == (1, 2)  # the deletes of other files are not held
+    deletes = {task.data_file.file_path: task.deletes for task in plan(made, None, "id >= 0")}
+    assert [task.deletes for task in narrow] == [deletes[task.data_file.file_path] for task in narrow]
+    cache = FrameCache()
+    monkeypatch.setattr(cache.plans, "_most_size", 5)
+    whole = plan(made, cache, "id >= 0")
+    assert (len(whole), whole.held_files) == (3, 6)
+    assert plan(made, cache, "id >= 0") is not whole
+    monkeypatch.setattr(cache.plans, "_most_size", 6)
+    kept = plan(made, cache, "id >= 0")
+    assert plan(made, cache, "id >= 0") is kept
+    assert kept.with_parts(kept.parts[:0]).held_files == 3
+
+
+def test_which_deletes_apply_counts_where_many_do() -> None:
+    everywhere = pl.DataFrame({"deletes": [list(range(50))] * 10}, schema={"deletes": pl.List(pl.UInt32)})
+    unpartitioned = PartitionSpec(0)
+    files = FilesOfSpec(unpartitioned, StructType(()), everywhere)
+    explanation = Tally(TRUE).explanation(deletes_applied=50)
+    made = ScanPlan(parts=[files], deletes=[], schema=Schema(), filter=TRUE, explanation=explanation)
+    assert made.held_files == 10 + 500 // 100
+
+
+def test_key_values_are_kept_within_a_bound_of_their_own() -> None:
+    kept = KeptKeys()
+    for number in range(5):
+        kept.put(number, (number,) * 600_000, size=600_000)
+    assert [kept.get(number) is None for number in range(5)] == [True, True, False, False, False]

@@ -22,8 +22,8 @@ from floeberg.spec.snapshots.manifest_entry import ManifestFile
 DEFAULT_CACHE_BYTES: Final = 256 * 1024 * 1024
 _MANIFEST_FILE_BYTES: Final = 1_000
 _MAX_PLANS: Final = 256
-_MAX_PLANNED_FILES: Final = 50_000
-"""Of all plans that are kept; a file takes some hundreds of bytes."""
+_MAX_PLANNED_FILES: Final = 100_000
+"""Of all plans that are kept, delete files among them; a file takes some hundreds of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class FrameCache:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._size_bytes = 0
-        self.plans: Final[LastUsed[object]] = LastUsed(most=_MAX_PLANS, most_files=_MAX_PLANNED_FILES)
+        self.plans: Final[LastUsed[object]] = LastUsed(most=_MAX_PLANS, most_size=_MAX_PLANNED_FILES)
 
     @property
     def size_bytes(self) -> int:

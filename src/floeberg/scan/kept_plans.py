@@ -67,12 +67,13 @@ def plan_again(
 
 
 def kept_plan(cache: FrameCache | None, key: Hashable, make: Callable[[], ScanPlan], *, key_files: int = 0) -> ScanPlan:
-    """The plan of a key, made at first use. `key_files` are the files that the key itself keeps in memory."""
+    """The plan of a key, made at first use. `key_files` are the files that the key itself keeps in memory, without the deletes
+    of the plan that comes of it."""
     if cache is None:
         return make()
     found = cache.plans.get(key)
     if isinstance(found, ScanPlan):
         return found
     made = make()
-    cache.plans.put(key, made, files=len(made) + key_files)
+    cache.plans.put(key, made, size=made.held_files + key_files)
     return made

@@ -117,13 +117,14 @@ class Planner:
         index = self.delete_index(delete_parts, ignore_scheme=ignore_scheme)
         metrics_of = index.equality_ids | keep_metrics_of
         parts = self.data_files(data, entries=entries, metrics_of=metrics_of, with_metrics=with_metrics)
-        planned = [part.with_column(lists) for part, lists in zip(parts, index.match(parts), strict=True)]
+        delete_parts, lists = _applied_alone(delete_parts, index.match(parts))
+        planned = [part.with_column(numbers) for part, numbers in zip(parts, lists, strict=True)]
         return ScanPlan(
             parts=[without_metric_columns(part, keep=keep_metrics_of) for part in planned],
             deletes=[without_metric_columns(part) for part in delete_parts],
             schema=self._schema,
             filter=self._bound,
-            explanation=self._tally.explanation(deletes_applied=_applied(planned)),
+            explanation=self._tally.explanation(deletes_applied=sum(part.frame.height for part in delete_parts)),
         )
 
     def data_files(
@@ -310,9 +311,23 @@ def without_columns(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame([column for column in frame.get_columns() if column.name not in gone]) if gone else frame
 
 
-def _applied(parts: Sequence[FilesOfSpec]) -> int:
-    used = [part.frame.get_column("deletes").explode().drop_nulls() for part in parts]
-    return pl.concat(used).n_unique() if used else 0
+def _applied_alone(
+    deletes: Sequence[FilesOfSpec], lists: Sequence[pl.Series]
+) -> tuple[list[FilesOfSpec], list[pl.Series]]:
+    """The delete files that apply to some data file, and for each data file their numbers among these. A plan may be kept for
+    long, and of a table with many deletion vectors a filter leaves few data files."""
+    none = pl.Series(dtype=pl.UInt32)
+    used = pl.concat([none, *(one.explode().drop_nulls() for one in lists)]).unique().sort()
+    kept: list[FilesOfSpec] = []
+    first = 0
+    for part in deletes:
+        own = used.filter(used.is_between(first, first + part.frame.height, closed="left")) - first
+        kept.append(replace(part, frame=part.frame[own]))
+        first += part.frame.height
+    if not used.len() or used.len() == first:
+        return kept, list(lists)
+    numbers = pl.element().replace_strict(used, pl.int_range(used.len(), eager=True), return_dtype=used.dtype)
+    return kept, [one.list.eval(numbers) for one in lists]
 
 
 def _refuse_encrypted(frame: pl.DataFrame) -> None:

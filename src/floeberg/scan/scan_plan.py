@@ -21,6 +21,8 @@ from floeberg.spec.snapshots.manifest_entry import DataFile, FileFormat, Manifes
 from floeberg.spec.types import StructType
 
 _TASKS_AT_ONCE: Final = 2_048
+_NUMBERS_LIKE_A_FILE: Final = 100
+"""So many numbers of deletes take as much memory as the row of a file."""
 _FILE_DTYPES: Final = {column.name: column.dtype for column in DATA_FILE_COLUMNS}
 
 
@@ -89,6 +91,13 @@ class ScanPlan(Sequence[FileScanTask]):
     @cached_property
     def size_in_bytes(self) -> int:
         return sum(int(part.frame.get_column("file_size_in_bytes").sum()) for part in self.parts)
+
+    @cached_property
+    def held_files(self) -> int:
+        """How many files the plan has in memory: data files, the delete files that apply to them, and which
+        apply to which."""
+        numbers = sum(int(part.frame.get_column("deletes").list.len().sum()) for part in self.parts)
+        return len(self) + self._deletes.count + numbers // _NUMBERS_LIKE_A_FILE
 
     @property
     def total_files(self) -> int | None:
@@ -174,6 +183,7 @@ class DeletesByNumber:
     def __init__(self, parts: Sequence[FilesOfSpec]) -> None:
         self._parts = tuple(parts)
         self._known: dict[int, DeleteFile] = {}
+        self.count: Final = sum(part.frame.height for part in self._parts)
 
     def get(self, number: int) -> DeleteFile:
         known = self._known.get(number)

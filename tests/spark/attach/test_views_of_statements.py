@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from floeberg.errors import InvalidInput
 from floeberg.spark.host import gateway
 from floeberg.spark.host.views import temporary_views
 from spark_runs.spark_session import CONNECT
@@ -78,3 +79,16 @@ def test_a_cached_frame_stays_cached_when_a_statement_reads_it(tables: Any) -> N
 def test_where_spark_refuses_a_copy_its_own_method_makes_the_view(tables: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(gateway._VIEWS, tables, (None, None))
     assert len(tables.sql(QUERIES[0]).collect()) == 2
+
+
+def test_a_frame_of_the_user_keeps_a_name_that_statements_use(tables: Any) -> None:
+    frame = tables.createDataFrame([(1, "own"), (3, "own")], "id INT, u STRING")
+    query = "SELECT a.id, x.u FROM lake.db.seen_a a JOIN {floeberg_0} x ON a.id = x.id"
+    assert _rows(tables.sql(query, floeberg_0=frame)) == ["Row(id=1, u='own')", "Row(id=3, u='own')"]
+
+
+def test_a_change_refuses_a_frame_under_the_name_of_its_target(tables: Any) -> None:
+    frame = tables.createDataFrame([(2,)], "id INT")
+    with pytest.raises(InvalidInput, match="floeberg_target"):
+        tables.sql("DELETE FROM lake.db.seen_a WHERE id IN (SELECT id FROM {floeberg_target})", floeberg_target=frame)
+    assert tables.table("lake.db.seen_a").count() == 3

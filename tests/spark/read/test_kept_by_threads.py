@@ -41,18 +41,18 @@ def use(get: Callable[[int], object], put: Callable[[int], None]) -> None:
 
 @pytest.mark.usefixtures("often_interrupted")
 def test_values_are_kept_within_their_bounds() -> None:
-    kept: LastUsed[int] = LastUsed(most=3, most_files=6)
-    use(kept.get, lambda key: kept.put(key, key, files=key))
+    kept: LastUsed[int] = LastUsed(most=3, most_size=6)
+    use(kept.get, lambda key: kept.put(key, key, size=key))
     assert len(kept._kept) <= 3
-    assert kept._files == sum(one.files for one in kept._kept.values()) <= 6
+    assert kept._size == sum(one.size for one in kept._kept.values()) <= 6
 
 
 def test_what_is_too_large_is_not_kept_and_what_is_replaced_counts_once() -> None:
-    kept: LastUsed[str] = LastUsed(most=2, most_files=6)
-    kept.put("large", "x", files=7)
+    kept: LastUsed[str] = LastUsed(most=2, most_size=6)
+    kept.put("large", "x", size=7)
     for _ in range(3):
-        kept.put("a", "x", files=4)
-    kept.put("b", "y", files=2)
+        kept.put("a", "x", size=4)
+    kept.put("b", "y", size=2)
     assert [kept.get(key) for key in ("large", "a", "b")] == [None, "x", "y"]
     kept.put("c", "z")
     assert [kept.get(key) for key in ("a", "b", "c")] == [None, "y", "z"]

@@ -124,4 +124,4 @@ def test_no_more_than_so_many_files_are_kept(session: Any, made: list[str], monk
     monkeypatch.setattr(attached.state, "frames", kept)
     assert session.sql(ALL).count() == 10
     assert session.sql(f"{ALL} WHERE id < 4").count() == 4
-    assert kept._kept._files <= 2
+    assert kept._kept._size <= 2

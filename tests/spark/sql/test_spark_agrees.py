@@ -57,6 +57,9 @@ class Everything:
     def namespace(self, parts: tuple[str, ...]) -> NamespaceIdentifier | None:
         return None
 
+    def tells_case(self) -> bool:
+        return False
+
     def may_mention(self, sql: str) -> bool:
         return True
 

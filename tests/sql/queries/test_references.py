@@ -30,6 +30,9 @@ class Everything:
     def namespace(self, parts: tuple[str, ...]) -> NamespaceIdentifier | None:
         return None
 
+    def tells_case(self) -> bool:
+        return False
+
     def may_mention(self, sql: str) -> bool:
         return True
 
@@ -269,3 +272,20 @@ def test_deep_nesting_is_refused_or_read_but_never_runs_out_of_stack() -> None:
 def test_parentheses_that_look_like_queries_cost_no_more_than_their_number() -> None:
     sql = "SELECT " + "(" * 100 + "(SELECT max(x) FROM lake.db.t)" + " + 1)" * 100 + " FROM lake.db.u"
     assert found(sql, LAKE) == ["lake.db.t", "lake.db.u"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT * FROM t WHERE a = (SELECT b FROM u)", True),
+        ("SELECT (SELECT b FROM u) FROM t", True),
+        ("SELECT * FROM t WHERE a IN ((SELECT b FROM u))", True),
+        ("SELECT * FROM t WHERE a IN (1, (SELECT b FROM u))", True),
+        ("SELECT * FROM t WHERE a IN (SELECT b FROM u WHERE c > (WITH w AS (SELECT 1) SELECT * FROM w))", True),
+        ("SELECT * FROM t WHERE a IN (SELECT b FROM u)", False),
+        ("SELECT * FROM t WHERE NOT EXISTS (SELECT b FROM u)", False),
+        ("SELECT * FROM (SELECT b FROM u) JOIN (t) ON (a) = (b)", False),
+    ],
+)
+def test_a_query_stands_for_a_value(sql: str, expected: bool) -> None:
+    assert find_references(sql, Everything()).has_row_query is expected

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from floeberg.errors import InvalidInput
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.query.run import query_frame
 from floeberg.sql.queries.references import Rewrite, apply_rewrites, double_braces, find_references, single_braces
@@ -57,8 +58,11 @@ class StatementText:
         return "" if span is None else self._written(span, ())
 
     def frame(self, text: str, **frames: Any) -> DataFrame:
-        """A query as a DataFrame; `{name}` in it stands for a frame given."""
+        """A query as a DataFrame; `{name}` in it stands for a frame given. Raises InvalidInput where the user gave one of the
+        same name."""
         execution = self.execution
+        if taken := sorted(frames.keys() & execution.kwargs.keys()):
+            raise InvalidInput(f"{taken[0]} stands for rows of the statement's own; give the frame another name")
         if not frames and not execution.kwargs:
             # Without frames Spark takes the text as it is, not as a template.
             text = single_braces(text)

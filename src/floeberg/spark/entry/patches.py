@@ -17,6 +17,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from floeberg.spark.entry import catalog_lookups, frame_methods, functions, reader, streams, table_writer, writer
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.entry.subqueries import reads_ours
+from floeberg.spark.host.changed_settings import SETTINGS
 from floeberg.spark.host.gateway import FORMATTED, put_view
 from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
@@ -229,16 +230,18 @@ def _derived(name: str) -> Method:
 def _set(self: Any, key: str, value: Any) -> None:
     kept = kept_value(self, key, value)
     forget_settings()
-    original(self, "set")(key, value if kept is None else kept)
+    with SETTINGS.resolving():
+        original(self, "set")(key, value if kept is None else kept)
 
 
 def _unset(self: Any, key: str) -> None:
     kept = kept_value(self, key, None)
     forget_settings()
-    if kept is None:
-        original(self, "unset")(key)
-    else:
-        original(self, "set")(key, kept)
+    with SETTINGS.resolving():
+        if kept is None:
+            original(self, "unset")(key)
+        else:
+            original(self, "set")(key, kept)
 
 
 _VIEW_METHODS: Final = (

@@ -9,13 +9,14 @@ from typing import Any, Final
 from floeberg.scan.last_used import LastUsed
 
 _MAX_FRAMES: Final = 128
-_MAX_FILES: Final = 20_000
-"""Spark keeps the status of every file of a DataFrame."""
+_MAX_FILES: Final = 40_000
+"""Spark keeps the status of every file of a DataFrame, and its plan the delete files."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptFrame:
-    """A DataFrame, what is known of it, and how many files it reads. `columns` are its names, `array` the same in its JVM."""
+    """A DataFrame, what is known of it, and how many files it has in memory. `columns` are its names, `array` the same in its
+    JVM."""
 
     frame: Any
     known: Any
@@ -28,7 +29,7 @@ class KeptFrames:
     """The last used ones, bounded by number and by files. Threads of one session share them."""
 
     def __init__(self) -> None:
-        self._kept: LastUsed[KeptFrame] = LastUsed(most=_MAX_FRAMES, most_files=_MAX_FILES)
+        self._kept: LastUsed[KeptFrame] = LastUsed(most=_MAX_FRAMES, most_size=_MAX_FILES)
 
     def get(self, key: Hashable, spark: Any) -> KeptFrame | None:
         """The DataFrame of a key, if this very session made it: a clone of a session does not see another's views."""
@@ -36,4 +37,4 @@ class KeptFrames:
         return None if found is None or found.frame.sparkSession is not spark else found
 
     def put(self, key: Hashable, kept: KeptFrame) -> None:
-        self._kept.put(key, kept, files=kept.files)
+        self._kept.put(key, kept, size=kept.files)

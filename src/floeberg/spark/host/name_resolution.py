@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from floeberg.catalogs.base import CatalogBackend, LoadedTable, LoadedView
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.errors import InvalidInput, NotFound, UnsupportedFeature, ViewNotFound
 from floeberg.spark.host.originals import original
+from floeberg.spark.host.session_settings import CASE_SENSITIVE, setting_of
 from floeberg.spark.host.session_state import AttachedCatalog, SessionState
 from floeberg.spark.host.views import Place, RememberedView, ViewScope, mark_of, temporary_views
 from floeberg.sql.text.cursor import parse_parts
@@ -61,7 +63,13 @@ class NameResolver:
             foreign=_Foreign(self, place, creates=creates, scope=scope),
             view_names=frozenset(views),
             still_there=_StillThere(self),
+            case_sensitive=partial(self._is_case_sensitive, scope),
         )
+
+    def _is_case_sensitive(self, scope: ViewScope | None) -> bool:
+        """Under the settings that a view's text keeps, else the session's."""
+        kept = None if scope is None else dict(scope.settings).get(CASE_SENSITIVE)
+        return (kept or setting_of(self.spark, CASE_SENSITIVE, "false")) == "true"
 
     def place(self) -> Place:
         """The current catalog and namespace: ours, else Spark's."""

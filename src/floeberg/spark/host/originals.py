@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from floeberg.spark.host.changed_settings import SETTINGS
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -27,5 +29,6 @@ def spark_sql(
     spark: SparkSession, text: str, args: Mapping[str, Any] | Sequence[Any] | None = None, **kwargs: Any
 ) -> DataFrame:
     """PySpark's own `spark.sql`."""
-    frame: DataFrame = original(spark, "sql")(text, args, **kwargs)
+    with SETTINGS.resolving():
+        frame: DataFrame = original(spark, "sql")(text, args, **kwargs)
     return frame

@@ -8,8 +8,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from floeberg.spark.host.changed_settings import SETTINGS
+
 _FLAGS: Final = ("true", "false")
 QUOTED_PATTERNS: Final = "spark.sql.parser.quotedRegexColumnNames"
+CASE_SENSITIVE: Final = "spark.sql.caseSensitive"
 
 
 @dataclass(slots=True)
@@ -57,7 +60,8 @@ def setting_of(spark: Any, key: str, default: str) -> str:
 
 
 def _setting(spark: Any, key: str, default: str) -> str:
-    value = spark.conf.get(key, default)
+    with SETTINGS.resolving():
+        value = spark.conf.get(key, default)
     text = default if value is None else str(value)
     return text.lower() if text.lower() in _FLAGS else text
 

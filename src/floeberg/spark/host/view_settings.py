@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from floeberg.errors import UnsupportedFeature
+from floeberg.spark.host.changed_settings import SETTINGS
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.views import ViewScope
 
@@ -44,8 +45,8 @@ def other_settings(session: AttachedSession, scope: ViewScope | None) -> tuple[t
 
 @contextmanager
 def under(session: AttachedSession, settings: tuple[tuple[str, str], ...]) -> Iterator[None]:
-    """Gives the session these settings while a text is resolved. Raises UnsupportedFeature over Spark Connect, which resolves
-    it later."""
+    """Gives the session these settings while a text is resolved; other threads wait. Raises UnsupportedFeature over Spark
+    Connect, which resolves it later."""
     if not settings:
         yield
         return
@@ -56,11 +57,12 @@ def under(session: AttachedSession, settings: tuple[tuple[str, str], ...]) -> It
             "set them, or make the view again"
         )
     conf = session.spark.conf
-    before = {key: conf.get(key, _KEPT[key]) for key, _ in settings}
-    try:
-        for key, value in settings:
-            conf.set(key, value)
-        yield
-    finally:
-        for key, given in before.items():
-            conf.set(key, given)
+    with SETTINGS.changing():
+        before = {key: conf.get(key, _KEPT[key]) for key, _ in settings}
+        try:
+            for key, value in settings:
+                conf.set(key, value)
+            yield
+        finally:
+            for key, given in before.items():
+                conf.set(key, given)

@@ -3,8 +3,8 @@ and Spark runs the user's own text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import AnalysisException
@@ -19,6 +19,7 @@ from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_pattern
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
+from floeberg.spark.query.evolved_columns import changed_columns, evolved_frame, needed_change
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.functions import function_calls
 from floeberg.spark.query.metadata_answers import metadata_answers
@@ -83,6 +84,8 @@ def run_query(execution: Execution, references: References, given: Sequence[Cond
 
 def _run_query(execution: Execution, references: References, given: Sequence[Condition]) -> DataFrame:
     chosen = [_chosen(execution, table) for table in references.tables]
+    if _may_have_row_query(execution, references, chosen):
+        execution = replace(execution, has_row_query=True)
     conditions = _statement_keys(execution, references, chosen, given).bound()
     sources = [
         _source(execution, table, one, found)
@@ -99,7 +102,7 @@ def _run_query(execution: Execution, references: References, given: Sequence[Con
     keys: dict[int, str] = {}
     read: list[DataFrame] = []
     for number, (table, source) in enumerate(zip(references.tables, sources, strict=True)):
-        keys[id(table)] = key = f"floeberg_{number}"
+        keys[id(table)] = key = _free_name(f"floeberg_{number}", execution.kwargs)
         if number in answers:
             frames[key] = answers[number].frame
             read.append(frames[key])
@@ -130,6 +133,20 @@ def _run_query(execution: Execution, references: References, given: Sequence[Con
         result = apart_from_cached(result)
     remember_sources(result, read)
     return result
+
+
+def _may_have_row_query(execution: Execution, references: References, chosen: Sequence[_Chosen]) -> bool:
+    """Whether a query stands for a value in the statement, or may do so in a view or DataFrame that it reads."""
+    if references.has_row_query or references.walk.others or any(one.resolved.table is None for one in chosen):
+        return True
+    return any(not isinstance(given, int | float | str) for given in execution.kwargs.values())
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with underscores after it where a frame that the user gave has it."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def query_frame(execution: Execution, text: str, *, names: Names | None = None) -> DataFrame:
@@ -313,6 +330,7 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
         where=where,
         metadata_columns=columns,
         skips_row_groups=not execution.has_invalid_utf8,
+        folds_empty=not execution.has_row_query,
         keys=keys,
         reuse=True,
     )
@@ -337,30 +355,53 @@ def view_rows(execution: Execution, resolved: Resolved, conditions: Sequence[Con
 def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Sequence[Condition]) -> DataFrame:
     """A view of a DataFrame over the tables as they are now."""
     session = execution.session
+    changed: dict[int, str] = {}
 
-    def base(origin: TableOrigin, found: Sequence[Condition] = ()) -> DataFrame:
+    def rows(origin: TableOrigin, found: Sequence[Condition] = ()) -> tuple[DataFrame, Schema]:
         loaded = execution.resolve(origin.identifier).table
         if loaded is None:
             raise InvalidInput(f"view {name}: {origin.identifier} was a table when it was made and is a view now")
         execution.read.add(origin.identifier)
         selection = on_wap_branch(session, loaded, origin.selection)
         if selection.metadata_table is not None:
-            return frame_of(session, loaded, selection)
-        where = condition_expression(session, found, selected_schema(loaded, selection))
-        skips = not execution.has_invalid_utf8
-        return frame_of(session, loaded, selection, where=where, skips_row_groups=skips, keys=keys_of(found))
+            return frame_of(session, loaded, selection), Schema()
+        schema = selected_schema(loaded, selection)
+        if origin.schema is not None and origin.table_uuid == loaded.state.metadata.table_uuid:
+            changed.update(changed_columns(name, origin.schema, schema))
+        where = condition_expression(session, found, schema)
+        frame = frame_of(
+            session,
+            loaded,
+            selection,
+            where=where,
+            skips_row_groups=not execution.has_invalid_utf8,
+            folds_empty=not execution.has_row_query,
+            keys=keys_of(found),
+        )
+        return frame, schema
 
     def bound(frame: Any, now: DataFrame) -> DataFrame:
         return view_frame(session, name, columns_as_they_are(frame), now)
 
+    def base(origin: TableOrigin, frame: Any) -> DataFrame:
+        now, schema = rows(origin)
+        if not changed or origin.schema is None:
+            return bound(frame, now)
+        return evolved_frame(frame, origin.schema, now, schema, changed)
+
     origin = origin_of(view.frame)
     if isinstance(origin, TableOrigin):
-        now = base(origin, conditions)
-        found = bound(view.frame, now)
+        now, _ = rows(origin, conditions)
+        refused = next(iter(changed.values()), None)
+        found = now if refused is not None else bound(view.frame, now)
         if found is not now:
             remember_sources(found, [now])
-        return found
-    return bound(view.frame, replayed(view.frame, base, bound))
+    else:
+        found = bound(view.frame, replayed(view.frame, base))
+        refused = needed_change(found, changed.values()) if changed else None
+    if refused is not None:
+        raise InvalidInput(refused)
+    return found
 
 
 def frame_view(session: AttachedSession, frame: Any) -> FrameView | None:

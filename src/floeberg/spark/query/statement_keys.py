@@ -160,8 +160,8 @@ class StatementKeys:
             reader = self.reader(condition.keys, path)
             reference = key_reference(condition.column[0], table.schema) if len(condition.column) == 1 else None
             found = None if reader is None or reference is None else reader.values(beside_rows=MAX_HOP_ROWS)
-            if found is None or reference is None or (condition.of_one_row and len(found.values) > 1):
-                continue  # more than one row is an error, which Spark raises only while there are rows to compare
+            if found is None or reference is None:
+                continue
             predicate = key_predicate(found, reference, op=condition.op, added=condition.added)
             if predicate is not None:
                 where, texts = and_(where, predicate), (*texts, f"by {found.source}")
@@ -211,7 +211,7 @@ def join_keys_of(
 def keys_of(conditions: Sequence[Condition]) -> list[JoinKey]:
     """The join keys among the conditions on a table."""
     return [
-        JoinKey(condition.column[0], condition.keys, condition.op, condition.added, condition.of_one_row)
+        JoinKey(condition.column[0], condition.keys, condition.op, condition.added)
         for condition in conditions
         if isinstance(condition, Matches) and isinstance(condition.keys, BoundKeys) and len(condition.column) == 1
     ]

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.frame_registry import plan_id, remember_steps, table_frame_of
+from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.text.names import TableIdentifier
 
 _ORIGIN: Final = "_floeberg_origin"
@@ -22,10 +23,12 @@ _CONNECT: Final = "pyspark.sql.connect."
 
 @dataclass(frozen=True, slots=True)
 class TableOrigin:
-    """A table by its name, and what was asked of it."""
+    """A table by its name, what was asked of it, and its columns at that time; no schema for metadata tables."""
 
     identifier: TableIdentifier
     selection: Selection
+    table_uuid: str | None
+    schema: Schema | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +98,14 @@ def table_of(frame: Any) -> TableOrigin | None:
     return origin
 
 
-def replayed(frame: Any, base: Callable[[TableOrigin], Any], bound: Callable[[Any, Any], Any]) -> Any:
-    """The frame rebuilt over what `base` gives for its table. `bound(old, new)` is the new frame with the columns of the old
-    one."""
+def replayed(frame: Any, base: Callable[[TableOrigin, Any], Any]) -> Any:
+    """The frame rebuilt over what `base` gives for its table and the frame of that, with the columns of that one."""
     origin = origin_of(frame)
     assert origin is not None
     if isinstance(origin, TableOrigin):
-        new = bound(frame, base(origin))
+        new = base(origin, frame)
     else:
-        parent = replayed(origin.parent, base, bound)
+        parent = replayed(origin.parent, base)
         # Not Spark's own method: that of an attached session finds metadata columns.
         new = getattr(parent, origin.method)(*origin.args, **origin.kwargs)
     whole = _in_the_place_of(frame, new)

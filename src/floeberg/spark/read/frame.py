@@ -20,6 +20,7 @@ from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
+from floeberg.spark.host.changed_settings import SETTINGS
 from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.kept_frames import KeptFrames
 from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns, setting_of
@@ -31,7 +32,7 @@ from floeberg.spark.read.native_scan import NativeScan
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.parquet.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.parquet.partition_columns import all_partition_sources, planned_unsure
-from floeberg.spark.read.parquet.scan import FILE_NAME
+from floeberg.spark.read.parquet.scan import FILE_NAME, frame_of_no_files
 from floeberg.spark.read.reused_frames import apart_from_cached, frame_key, keep, planned_key, reused
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
@@ -52,6 +53,7 @@ def table_frame(
     metadata_columns: Sequence[str] = (),
     options: Mapping[str, object] | None = None,
     skips_row_groups: bool = True,
+    folds_empty: bool = True,
     keys: Sequence[JoinKey] = (),
     cache: FrameCache | None = None,
     kept: KeptFrames | None = None,
@@ -64,7 +66,7 @@ def table_frame(
     UnsupportedFeature, FormatError.
     """
     parsed = FrameOptions.of(options or {}, time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"))
-    parsed = replace(parsed, skips_row_groups=skips_row_groups)
+    parsed = replace(parsed, skips_row_groups=skips_row_groups, folds_empty=folds_empty)
     metadata = table.state.metadata
     _refuse_patterns(spark, metadata.current_schema, metadata.location)
     chosen: SnapshotChoice | None
@@ -87,14 +89,15 @@ def table_frame(
             if not keys and (again := reused(spark, kept, key)) is not None:
                 return again
         plan = _plan(table, chosen, where=where, cache=cache, options=parsed, keys=keys)
-        plan, pruned_by = pruned_by_keys(plan, keys, cache)
+        plan, pruned_by = pruned_by_keys(plan, keys, cache, keep_one=not folds_empty)
         if key is not None and pruned_by:
             key = planned_key(key, plan)
         if kept is not None and key is not None and keys and (again := reused(spark, kept, key, pruned_by)) is not None:
             return again
         schema = chosen.schema
     projection = projected_schema(metadata, schema, select=select, metadata_columns=list(metadata_columns))
-    frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
+    with SETTINGS.resolving():
+        frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
     scan = FrameScan(
         table=table,
         chosen=chosen,
@@ -212,7 +215,11 @@ def planned_frame(
         found = arrow_frame(spark, routes.by_arrow, files, projection, splits=splits)
         described = _described(found, projection)
         frames.append(described.select("*", F.lit(None).cast("string").alias(FILE_NAME)) if mixed else described)
-    frame = reduce(lambda one, other: one.union(other), frames) if frames else _empty(spark, projection)
+    frame = (
+        reduce(lambda one, other: one.union(other), frames)
+        if frames
+        else _empty(spark, projection, known=options.folds_empty)
+    )
     return frame.drop(FILE_NAME) if mixed else frame, routes
 
 
@@ -247,8 +254,11 @@ def _described(frame: Any, projection: Schema) -> Any:
     )
 
 
-def _empty(spark: Any, projection: Schema) -> Any:
+def _empty(spark: Any, projection: Schema, *, known: bool) -> Any:
+    """No rows, of which Spark knows, or finds out when it scans no files."""
     fields = [frame_field(field) for field in projection.fields]
+    if not known:
+        return _described(frame_of_no_files(spark, fields), projection)
     empty = spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in fields))
     return _described(empty, projection)
 

@@ -25,6 +25,7 @@ from floeberg.scan.kept_plans import Same, kept_plan, plan_again
 from floeberg.scan.matching_files import may_tell_apart, with_matching_files, with_one_file
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice
+from floeberg.spec.schemas.name_mapping import NAME_MAPPING_PROPERTY
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     DateType,
@@ -45,6 +46,8 @@ MAX_VALUES: Final = 10_000
 """Beyond this number only the least and the greatest value are used."""
 FEW_ROWS: Final = 100_000
 """A table of no more rows is small, however small the one beside it is."""
+_VALUES_LIKE_A_FILE: Final = 10
+"""So many values take as much memory as the file of a plan."""
 _WHOLE: Final = (IntegerType, LongType)
 _OPS: Final = {"<": Op.LT, "<=": Op.LT_EQ, ">": Op.GT, ">=": Op.GT_EQ}
 _KEY_TYPES: Final = (IntegerType, LongType, DateType, StringType, TimestamptzType)
@@ -75,8 +78,6 @@ class JoinKey:
     keys: KeyReader
     op: str = "="
     added: int = 0
-    of_one_row: bool = False
-    """As of `Matches`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ class SmallTable:
             values = self._read(plan)
             if values is None:
                 return None
-            self.kept.put(key, values)
+            self.kept.put(key, values, size=len(values))
         name = self.table.state.identifier.rpartition(".")[2]
         return KeyValues(self.column.type, values, f"{name} ({', '.join(self.filters)})")
 
@@ -181,6 +182,8 @@ class SmallTable:
             metadata.location,
             None if snapshot is None else (snapshot.snapshot_id, snapshot.manifest_list),
             self.chosen.schema,
+            # Says which columns of files without field ids are read, and changes without a snapshot.
+            metadata.properties.get(NAME_MAPPING_PROPERTY),
             self.column.field_id,
             plan.filter,
             self.ignore_scheme,
@@ -229,10 +232,10 @@ def key_reference(column: str, schema: Schema) -> BoundReference | None:
 
 
 def pruned_by_keys(
-    plan: ScanPlan, keys: Sequence[JoinKey], cache: FrameCache | None = None
+    plan: ScanPlan, keys: Sequence[JoinKey], cache: FrameCache | None = None, *, keep_one: bool = False
 ) -> tuple[ScanPlan, tuple[PrunedBy, ...]]:
     """The plan without files that hold none of the keys, and who left out how many. The plan keeps the metrics of the key
-    columns. `cache` has what came of the same plan and keys before."""
+    columns. `cache` has what came of the same plan and keys before. With `keep_one` one file is left where none holds a key."""
     steps: list[PrunedBy] = []
     for key in keys:
         reference = key_reference(key.column, plan.schema)
@@ -241,21 +244,26 @@ def pruned_by_keys(
         found = key.keys.values(beside_rows=plan.record_count)
         if found is None:
             continue
-        same = (Same(plan), reference.field_id, key.op, key.added, key.of_one_row, found.type, Same(found.values))
-        fewer = kept_plan(cache, same, partial(_with_keys, plan, found, key, reference), key_files=len(plan))
+        same = (Same(plan), reference.field_id, key.op, key.added, keep_one, found.type, Same(found.values))
+        key_files = len(plan) + len(found.values) // _VALUES_LIKE_A_FILE
+        fewer = kept_plan(
+            cache, same, partial(_with_keys, plan, found, key, reference, keep_one=keep_one), key_files=key_files
+        )
         if len(fewer) < len(plan):
             plan = fewer
             steps.append(PrunedBy(len(plan), found.source))
     return plan, tuple(steps)
 
 
-def _with_keys(plan: ScanPlan, found: KeyValues, key: JoinKey, reference: BoundReference) -> ScanPlan:
+def _with_keys(
+    plan: ScanPlan, found: KeyValues, key: JoinKey, reference: BoundReference, *, keep_one: bool
+) -> ScanPlan:
     """The plan without files that hold none of the key's values."""
     predicate = key_predicate(found, reference, op=key.op, added=key.added)
     if predicate is None:
         return plan
     fewer = with_matching_files(plan, predicate)
-    return with_one_file(plan) if key.of_one_row and found.values and not len(fewer) else fewer
+    return with_one_file(plan) if keep_one and not len(fewer) else fewer
 
 
 def filter_texts(where: Expression) -> tuple[str, ...]:

@@ -126,6 +126,7 @@ def frame_of(
     where: Expression = TRUE,
     metadata_columns: Sequence[str] = (),
     skips_row_groups: bool = True,
+    folds_empty: bool = True,
     keys: Sequence[JoinKey] = (),
     reuse: bool = False,
 ) -> DataFrame:
@@ -143,6 +144,7 @@ def frame_of(
         metadata_columns=metadata_columns,
         options=selection.options,
         skips_row_groups=skips_row_groups,
+        folds_empty=folds_empty,
         keys=keys,
         cache=session.state.manifests,
         kept=session.state.frames if reuse else None,
@@ -155,8 +157,10 @@ def named_frame(session: AttachedSession, resolved: Resolved, options: Mapping[s
     table = resolved.table
     assert table is not None
     asked = selection_of(session, resolved.selector, options)
-    frame = cached_or_read(session, resolved.identifier, table, on_wap_branch(session, table, asked))
-    note_origin(frame, TableOrigin(resolved.identifier, asked))
+    selection = on_wap_branch(session, table, asked)
+    frame = cached_or_read(session, resolved.identifier, table, selection)
+    schema = None if selection.metadata_table is not None else selected_schema(table, selection)
+    note_origin(frame, TableOrigin(resolved.identifier, asked, table.state.metadata.table_uuid, schema))
     return frame
 
 

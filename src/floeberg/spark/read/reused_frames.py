@@ -49,7 +49,7 @@ def frame_key(
         chosen.schema,
         where,
         tuple(metadata_columns),
-        options,
+        replace(options, folds_empty=True),  # frames of no files, for which it counts, are not kept
         tuple(setting_of(spark, name, default) for name, default in _SETTINGS.items()),
     )
 
@@ -75,12 +75,13 @@ def reused(spark: Any, kept: KeptFrames, key: Hashable, pruned_by: tuple[PrunedB
 
 
 def keep(kept: KeptFrames, key: Hashable, frame: Any, scan: FrameScan) -> bool:
-    """Keeps a DataFrame, unless some of it is read in Python workers, which hold more than names; whether it did."""
-    if scan.routes.by_arrow:
+    """Keeps a DataFrame, unless it has no files, or some of it is read in Python workers, which hold more than names; whether
+    it did."""
+    if scan.routes.by_arrow or not len(scan.plan):
         return False
     names = [field.name for field in scan.projection.fields]
     columns = string_array(frame.sparkSession, names)
-    kept.put(key, KeptFrame(apart_from_cached(frame), scan, names, columns, scan.routes.files))
+    kept.put(key, KeptFrame(apart_from_cached(frame), scan, names, columns, scan.plan.held_files))
     return True
 
 

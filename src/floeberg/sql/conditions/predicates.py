@@ -96,9 +96,6 @@ class Matches(Condition):
     keys: Keys
     op: str = "="
     added: int = 0
-    of_one_row: bool = False
-    """Whether the keys are those of a query that must have one row at most: Spark raises an error for more, but only while it
-    reads rows to compare with it."""
 
 
 class Keys:

@@ -175,7 +175,7 @@ class JoinKeys:
         keys = None if inner is None else self._origin(inner)
         if keys is None:
             return []
-        return [ForRelation(found.relation, Matches((found.name,), keys, part.op, added, of_one_row=True))]
+        return [ForRelation(found.relation, Matches((found.name,), keys, part.op, added))]
 
     def _without_added(self, item: Expression) -> tuple[Expression, int]:
         """An item of the form `column + 1` or `column - 1` as the column and the number; any other with 0."""

@@ -81,6 +81,16 @@ class References:
     def __bool__(self) -> bool:
         return bool(self.tables or self.functions)
 
+    @property
+    def has_row_query(self) -> bool:
+        """Whether a query stands for a value, as in `x = (SELECT …)`: more than one row of it is an error."""
+        tokens = self.cursor.tokens
+        return any(
+            # A query in parentheses of its own is a value of the list.
+            tokens[query.first - 2].upper not in ("IN", "EXISTS") or tokens[query.first].upper == "("
+            for query in self.walk.subqueries
+        )
+
 
 def find_references(
     sql: str,

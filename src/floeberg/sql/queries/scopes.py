@@ -79,6 +79,7 @@ class ScopeWalk:
         self.subqueries: list[Query] = []
         self.roots: list[Query] = []  # of a statement that is no query itself
         self._seen: set[int] = set()
+        self._tells_case: bool | None = None  # asked for at the first WITH
 
     def query(self, query: Query, outer: Scope | None = None) -> None:
         ctes = self._ctes(query, outer.ctes if outer else {})
@@ -92,9 +93,15 @@ class ScopeWalk:
             self.ctes.append(cte)
             if query.recursive:
                 self.recursive.add(id(cte))
-            self.query(cte.query, Scope(None, ctes | {cte.name.lower(): cte} if query.recursive else ctes))
-            ctes = ctes | {cte.name.lower(): cte}
+            seen = ctes | {self._cte_key(cte.name): cte}
+            self.query(cte.query, Scope(None, seen if query.recursive else ctes))
+            ctes = seen
         return ctes
+
+    def _cte_key(self, name: str) -> str:
+        if self._tells_case is None:
+            self._tells_case = self.names.tells_case()
+        return name if self._tells_case else name.lower()
 
     def _body(self, body: Body, scope: Scope) -> Scope:
         """Walks a body; the scope that comes back is the one that an ORDER BY after it sees."""
@@ -164,8 +171,9 @@ class ScopeWalk:
         parts = relation.name.parts
         shown = relation.alias.name if relation.alias else parts[-1]
         scope.names.append(shown.lower())
-        if len(parts) == 1 and parts[0].lower() in scope.ctes:
-            self.cte_uses.setdefault(id(relation), scope.ctes[parts[0].lower()])
+        cte = scope.ctes.get(self._cte_key(parts[0])) if len(parts) == 1 and scope.ctes else None
+        if cte is not None:
+            self.cte_uses.setdefault(id(relation), cte)
             return
         if relation.start in self._seen:
             return

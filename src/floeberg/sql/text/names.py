@@ -118,11 +118,18 @@ class Names(Protocol):
     def namespace(self, parts: tuple[str, ...]) -> NamespaceIdentifier | None:
         """The namespace when it is in a catalog of ours; no parts mean the current namespace."""
 
+    def tells_case(self) -> bool:
+        """Whether names of a WITH clause that differ by case alone are two names."""
+
     def may_mention(self, sql: str) -> bool:
         """False only if nothing in the text can be ours, found without reading it closely."""
 
 
 def _nothing(_: tuple[str, ...]) -> bool:
+    return False
+
+
+def _never() -> bool:
     return False
 
 
@@ -145,6 +152,7 @@ class SessionNames:
     foreign: Callable[[tuple[str, ...]], bool] = field(default=_nothing)
     view_names: frozenset[str] = frozenset()
     still_there: Callable[[str], bool] = field(default=_always)
+    case_sensitive: Callable[[], bool] = field(default=_never)
 
     def table(self, parts: tuple[str, ...]) -> TableIdentifier | None:
         if not parts or not parts[-1]:
@@ -168,6 +176,9 @@ class SessionNames:
         if self.current_catalog not in self.catalogs or (parts and _is_session_name((*parts, ""))):
             return None
         return NamespaceIdentifier(self.current_catalog, parts or self.current_namespace)
+
+    def tells_case(self) -> bool:
+        return self.case_sensitive()
 
     def may_mention(self, sql: str) -> bool:
         if self.current_catalog in self.catalogs:

@@ -27,13 +27,13 @@ class KeptRelations:
     """The last used ones, bounded by number and by files. Threads of one session share them."""
 
     def __init__(self) -> None:
-        self._kept: LastUsed[KeptRelation] = LastUsed(most=_MAX_RELATIONS, most_files=_MAX_FILES)
+        self._kept: LastUsed[KeptRelation] = LastUsed(most=_MAX_RELATIONS, most_size=_MAX_FILES)
 
     def get(self, key: Hashable) -> KeptRelation | None:
         return self._kept.get(key)
 
     def put(self, key: Hashable, kept: KeptRelation) -> None:
-        self._kept.put(key, kept, files=len(kept.listed))
+        self._kept.put(key, kept, size=len(kept.listed))
 
 
 _OF_SESSIONS: Final[WeakKeyDictionary[Any, KeptRelations]] = WeakKeyDictionary()

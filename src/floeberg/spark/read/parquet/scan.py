@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.errors import DataFileCorrupt
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.host.gateway import frame_of_relation, input_files, load_files, relation_of
+from floeberg.spark.host.file_relations import frame_of_relation, load_files, load_log
 from floeberg.spark.host.held_settings import held_setting
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.session_settings import setting_of
@@ -54,6 +55,14 @@ _READ_OPTIONS: Final = {
 looks for 0.0 in the dictionary of a row group, and in single records where Spark asks it to
 (spark.sql.parquet.recordLevelFilter.enabled), where Spark takes -0.0 for the same."""
 
+_LOGS_IGNORED: Final = "spark.sql.streaming.fileStreamSink.ignoreMetadata"
+_LOCAL_FILES: Final = {"parquet.hadoop.vectored.io.enabled": "false"}
+"""Hadoop reads the parts of a local file in threads of their own, which costs small files more than the reading."""
+_STORED: Final = (
+    st.BooleanType, st.ByteType, st.ShortType, st.IntegerType, st.LongType, st.FloatType, st.DoubleType, st.DecimalType,
+    st.StringType, st.BinaryType, st.DateType, st.TimestampType, st.TimestampNTZType,
+)  # fmt: skip
+"""Types that Parquet has in every Spark; those that hold others are told by these."""
 _WHOLE_FILES: Final = {
     "parquet.filter.stats.enabled": "false",
     "parquet.filter.columnindex.enabled": "false",
@@ -102,6 +111,8 @@ def parquet_frame(
     generated = facts_used and row_index
     read = st.StructType([*schema.fields, GENERATED_INDEX]) if generated else schema
     options = _read_options(schema, skips_row_groups=skips_row_groups)
+    if all(placed.scheme == "file" for placed in tasks):
+        options = options | _LOCAL_FILES
     carried = _carried(facts)
     logged = _by_log(spark, tasks, read, options, () if carried is None else carried.numbers)
     frame, keys = logged or _by_listing(spark, tasks, read, options)
@@ -114,6 +125,36 @@ def parquet_frame(
     if file_name:
         others.append(f"_metadata.file_name AS {FILE_NAME}")
     return with_facts(spark, frame, keys, [placed.task.data_file.file_path for placed in tasks], facts, others)
+
+
+def frame_of_no_files(spark: Any, fields: Sequence[st.StructField]) -> Any:
+    """A scan without files: to Spark's optimizer it may have rows. Columns of types that Parquet lacks are constants."""
+    names = [f"c{number}" for number in range(len(fields))]
+    stored = [
+        st.StructField(name, field.dataType)
+        for name, field in zip(names, fields, strict=True)
+        if _is_stored(field.dataType)
+    ]
+    found = load_files(spark, _FORMAT, st.StructType(stored), options=_READ_OPTIONS, paths=[]).frame
+    known = {field.name for field in stored}
+    return found.select(
+        *(
+            (F.col(name) if name in known else F.lit(None).cast(field.dataType)).alias(field.name)
+            for name, field in zip(names, fields, strict=True)
+        )
+    )
+
+
+def _is_stored(data_type: st.DataType) -> bool:
+    """Whether Parquet has the type, and those inside it."""
+    match data_type:
+        case st.StructType():
+            return all(_is_stored(field.dataType) for field in data_type.fields)
+        case st.ArrayType():
+            return _is_stored(data_type.elementType)
+        case st.MapType():
+            return _is_stored(data_type.keyType) and _is_stored(data_type.valueType)
+    return isinstance(data_type, _STORED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +184,14 @@ def _by_log(
     numbers: tuple[int, ...],
 ) -> tuple[Any, FileKeys] | None:
     """The files without a look at any of them, each with its number where there are numbers; None where Spark does not take
-    them so (a session can switch that off: spark.sql.streaming.fileStreamSink.ignoreMetadata)."""
+    them so."""
     rows = sum(placed.task.data_file.record_count for placed in tasks)
     stored = sum(placed.size_in_bytes for placed in tasks)
     uncounted = uncounted_bytes(schema, rows=rows, stored_bytes=stored)
     saves_a_join = bool(numbers) and len(tasks) > MAX_WRITTEN_OUT
     if not can_use_log(spark, tasks, is_worth_it=uncounted > 0 or saves_a_join):
+        return None
+    if setting_of(spark, _LOGS_IGNORED, "false") == "true":
         return None
     files = tuple((placed.scheme, placed.location.text, placed.size_in_bytes) for placed in tasks)
     key = (files, numbers, schema.json(), tuple(options.items()))
@@ -157,11 +200,12 @@ def _by_log(
         return frame_of_relation(spark, known.relation), _checked_keys(tasks, known.listed, sizes_hold=True)
     try:
         with file_log(tasks, numbers, uncounted) as folder:
-            frame = load_files(spark, _FORMAT, schema, options=options, paths=[folder])
-            listed = [text for text in input_files(spark, frame) if is_file(text)]
+            loaded = load_log(spark, _FORMAT, schema, options=options, folder=folder)
+        listed = [text for text in loaded.listed if is_file(text)]
         keys = _checked_keys(tasks, listed, sizes_hold=True)
-        kept.put(key, KeptRelation(relation_of(frame), listed))
-        return frame, keys
+        if loaded.relation is not None:
+            kept.put(key, KeptRelation(loaded.relation, listed))
+        return loaded.frame, keys
     except Exception as error:  # whatever Spark says against it: the listing tells what is wrong with the files
         logger.warning("%d files are listed one by one, because Spark does not take their log: %s", len(tasks), error)
         return None
@@ -174,10 +218,9 @@ def _by_listing(
     paths = [spark_path(placed.location, placed.scheme) for placed in tasks]
     local = all(placed.scheme in ("file", "hdfs") for placed in tasks)
     with _listing(spark, len(paths) if local else 0):
-        frame = load_files(spark, _FORMAT, schema, options=options, paths=paths)
-        listed = input_files(spark, frame)
+        loaded = load_files(spark, _FORMAT, schema, options=options, paths=paths)
     sizes_hold = all(placed.scheme == "file" and local_size(placed) == placed.size_in_bytes for placed in tasks)
-    return frame, _checked_keys(tasks, listed, sizes_hold=sizes_hold)
+    return loaded.frame, _checked_keys(tasks, loaded.listed, sizes_hold=sizes_hold)
 
 
 def _read_options(schema: st.StructType, *, skips_row_groups: bool) -> dict[str, str]:

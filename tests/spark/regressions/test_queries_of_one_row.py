@@ -1,0 +1,98 @@
+"""More than one row of a query that stands for a value is Spark's error, whatever files planning leaves out. Each statement is
+compared with plain Spark over Parquet files with the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import floeberg as fb
+
+ROWS = {
+    "one_f": {"k": [0, 1, 2, 3, 4, 5], "v": [5, 4, 3, 2, 1, 0]},
+    "one_d": {"dk": [1, 2, 9], "x": [1, 1, 2]},
+    "one_e": {"ek": [1, 1, 7], "y": [3, 3, 8]},
+    "one_s": {"sk": [7, 7], "w": [100, 100]},
+    "one_r": {"rk": [100], "u": [1]},
+}
+TWO_EQUAL = "(SELECT w FROM lake.db.one_s WHERE sk = 7)"
+TWO_BY_A_JOIN = "(SELECT rk FROM lake.db.one_r JOIN lake.db.one_s ON rk = w WHERE sk = 7)"
+ERROR = "SCALAR_SUBQUERY_TOO_MANY_ROWS"
+
+
+@pytest.fixture(scope="module")
+def tables(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Each key has a file of its own."""
+    folder: Path = tmp_path_factory.mktemp("plain")
+    for name, columns in ROWS.items():
+        rows = pa.table(columns)
+        session.lake.create_table(f"db.{name}", rows.schema, partition_by=[next(iter(columns))]).append(rows)
+        session.createDataFrame(rows).write.parquet(str(folder / name))
+        session.read.parquet(str(folder / name)).createOrReplaceTempView(name)
+    yield session
+    for name in ROWS:
+        session.catalog.dropTempView(name)
+        session.lake.drop_table(f"db.{name}")
+
+
+def outcome(frame: Any) -> Any:
+    try:
+        return sorted(map(tuple, frame.collect()))
+    except Exception as error:  # classic PySpark has no class for it
+        return ERROR if ERROR in str(error) else error
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("row", [TWO_EQUAL, TWO_BY_A_JOIN])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM lake.db.one_f JOIN lake.db.one_d ON k = dk WHERE dk = {row}",
+        "SELECT * FROM lake.db.one_f JOIN lake.db.one_d ON k = dk WHERE x = {row}",
+        "SELECT * FROM lake.db.one_f WHERE k IN (SELECT dk FROM lake.db.one_d WHERE dk = {row})",
+        "SELECT * FROM lake.db.one_f, lake.db.one_d, lake.db.one_e WHERE k = dk AND dk = ek AND y = {row}",
+        "SELECT * FROM lake.db.one_f JOIN (SELECT * FROM lake.db.one_d WHERE dk >= {row}) ON k = dk",
+        "SELECT * FROM lake.db.one_f JOIN lake.db.one_d ON k = dk WHERE x = 2 AND v + 1 = {row}",
+        "SELECT * FROM lake.db.one_f WHERE k > 100 AND v + 1 = {row}",
+        "SELECT * FROM lake.db.one_f WHERE k > 100 AND k = {row}",
+    ],
+)
+def test_two_equal_rows_are_an_error_where_no_file_is_left(tables: Any, sql: str, row: str) -> None:
+    sql = sql.format(row=row)
+    assert outcome(tables.sql(sql.replace("lake.db.", ""))) == ERROR
+    assert outcome(tables.sql(sql)) == ERROR
+    one = sql.replace("sk = 7", "sk = 7 AND w = 5")
+    assert outcome(tables.sql(one)) == outcome(tables.sql(one.replace("lake.db.", ""))) == []
+
+
+def test_two_rows_of_a_query_in_a_view_are_an_error_where_no_file_is_left(tables: Any) -> None:
+    tables.sql(f"CREATE TEMPORARY VIEW one_view AS SELECT dk FROM lake.db.one_d WHERE dk = {TWO_EQUAL}")
+    try:
+        assert outcome(tables.sql("SELECT * FROM lake.db.one_f JOIN one_view ON k = dk")) == ERROR
+    finally:
+        tables.sql("DROP VIEW one_view")
+
+
+def test_a_table_without_files_is_compared_with_the_row_of_a_query(tables: Any, tmp_path: Path) -> None:
+    tables.sql(
+        "CREATE TABLE lake.db.one_none (k INT, ts TIMESTAMP, l ARRAY<INT>, n VOID, s STRUCT<interval: INT>) TBLPROPERTIES ('format-version' = '3')"
+    )
+    try:
+        sql = f"SELECT * FROM lake.db.one_none WHERE k = {TWO_EQUAL}"
+        assert outcome(tables.sql(sql)) == ERROR
+        found = tables.sql(sql.replace("sk = 7", "sk = 8"))
+        assert found.schema == tables.table("lake.db.one_none").schema
+        assert outcome(found) == []
+    finally:
+        tables.sql("DROP TABLE lake.db.one_none")
+
+
+def test_joins_leave_out_files_behind_the_row_of_a_query(tables: Any) -> None:
+    sql = "SELECT * FROM lake.db.one_f JOIN lake.db.one_d ON k = dk WHERE dk = (SELECT u FROM lake.db.one_r WHERE rk = 100)"
+    found = tables.sql(sql)
+    assert "one_f: 1 of 6 files" in str(fb.explain(found))
+    assert outcome(found) == [(1, 4, 1, 1)]

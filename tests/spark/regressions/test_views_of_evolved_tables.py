@@ -1,0 +1,88 @@
+"""A temporary view of a table's DataFrame goes on with the newest rows while every column that it needs is the same field with
+the same name and type, and is an error otherwise: it never shows the values of another column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from floeberg.errors import InvalidInput
+from spark_runs.spark_rows import spark_rows
+
+TABLE = "lake.db.evolved"
+CHANGES = {
+    "renamed": ["RENAME COLUMN v TO u"],
+    "dropped": ["DROP COLUMN v"],
+    "another type": ["ALTER COLUMN v TYPE BIGINT"],
+    "swapped": ["RENAME COLUMN v TO tmp", "RENAME COLUMN w TO v", "RENAME COLUMN tmp TO w"],
+    "made anew": ["DROP COLUMN v", "ADD COLUMN v INT"],
+    "swapped inside": ["RENAME COLUMN v.x TO tmp", "RENAME COLUMN v.y TO x", "RENAME COLUMN v.tmp TO y"],
+}
+Make = Callable[[Any], Any]
+WITHOUT_V: dict[str, Make] = {
+    "a column": lambda df: df.select("id"),
+    "a bound column": lambda df: df.filter(df.id > 0).select(df.id),
+    "an expression": lambda df: df.withColumn("next", df.id + 1).selectExpr("next - 1 AS id"),
+    "a drop": lambda df: df.drop("v", "w"),
+    "places": lambda df: df.toDF("a", "b", "c").selectExpr("a AS id"),
+    "another v": lambda df: df.withColumn("v", df.id).selectExpr("v AS id"),
+    "an alias": lambda df: df.alias("q").select("q.id"),
+    "a v that is not used": lambda df: df.selectExpr("id", "v AS z").select("id"),
+}
+WITH_V: dict[str, Make] = {
+    "all": lambda df: df,
+    "all filtered": lambda df: df.filter(df.id > 0),
+    "the column": lambda df: df.select("v"),
+    "the bound column": lambda df: df.select(df.v),
+    "a condition": lambda df: df.filter("v IS NOT NULL").select("id"),
+    "an expression": lambda df: df.selectExpr("id", "struct(v) AS s").select("s"),
+    "an alias of the same name": lambda df: df.selectExpr("id AS v", "hash(v) AS z"),
+    "places": lambda df: df.toDF("a", "b", "c").select("b"),
+}
+
+
+@pytest.fixture
+def table(session: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The table with a struct `v` for changes inside one, else an int."""
+    inside = request.node.callspec.params["change"] == "swapped inside"
+    session.sql(f"CREATE TABLE {TABLE} (id INT, v {'STRUCT<x: INT, y: INT>' if inside else 'INT'}, w INT)")
+    session.sql(f"INSERT INTO {TABLE} VALUES (1, {'struct(10, 20)' if inside else 10}, 100)")
+    yield session
+    session.catalog.dropTempView("evolved_view")
+    session.sql(f"DROP TABLE {TABLE}")
+
+
+def change_table(session: Any, change: str) -> None:
+    for text in CHANGES[change]:
+        session.sql(f"ALTER TABLE {TABLE} {text}")
+    session.sql(f"INSERT INTO {TABLE} (id) VALUES (2)")
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("view", WITHOUT_V)
+def test_a_view_that_needs_no_changed_column_shows_the_newest_rows(table: Any, change: str, view: str) -> None:
+    WITHOUT_V[view](table.table(TABLE)).createOrReplaceTempView("evolved_view")
+    change_table(table, change)
+    assert spark_rows(table.sql("SELECT * FROM evolved_view")) == ["1", "2"]
+    assert spark_rows(table.table("evolved_view").where("id = 2")) == ["2"]
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("view", WITH_V)
+def test_a_view_that_needs_a_changed_column_is_an_error(table: Any, change: str, view: str) -> None:
+    WITH_V[view](table.table(TABLE)).createOrReplaceTempView("evolved_view")
+    change_table(table, change)
+    with pytest.raises(InvalidInput, match=r"view evolved_view: column 'v' was .* replace the view"):
+        table.sql("SELECT * FROM evolved_view")
+
+
+@pytest.mark.parametrize("change", ["renamed"])
+def test_a_view_has_its_columns_back_when_the_change_is_undone(table: Any, change: str) -> None:
+    table.table(TABLE).select("v").createOrReplaceTempView("evolved_view")
+    change_table(table, change)
+    table.sql(f"ALTER TABLE {TABLE} RENAME COLUMN u TO v")
+    assert spark_rows(table.sql("SELECT * FROM evolved_view")) == ["10", "None"]
