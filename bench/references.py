@@ -1,12 +1,13 @@
 """What a table reference of a statement costs before Spark begins to run it.
 
-    python -m bench.references [--repeat N] [--columns N] [--profile] [--plot FILE.svg]
+    python -m bench.references [--rounds N] [--columns N] [--profile] [--plot FILE.svg]
 
 Statements of 1 to 8 references, each to a table of its own. `views` reads Spark's temporary views of the same files, which are
 there before: what Spark takes to analyse the statement, whatever the tables are. `made` makes every DataFrame anew, as after a
 commit; `reused` takes those of the statement before; `parquet` is `spark.read.parquet` of the same files, in Spark's own SQL
-templates. Milliseconds a reference, and how much of that is above `views`: medians of the runs; processor time of the driver,
-and calls of the JVM.
+templates. Every round runs each of them once, in an order of its own, because the JVM compiles what it runs often; the first
+half of the rounds only warms. Milliseconds of a statement (processor time of the driver, calls of the JVM): medians. Below
+them the line through them: what each reference adds to a statement, and what a statement takes besides.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import cProfile
 import pstats
+import random
 import statistics
 import tempfile
 import time
@@ -65,23 +67,43 @@ def make_tables(spark: Any, columns: int) -> list[str]:
     return files
 
 
-def measure(run: Callable[[], object], gateway: Gateway, *, repeat: int) -> tuple[float, float, float]:
-    """Milliseconds, the driver's processor milliseconds and calls of one run."""
-    for _ in range(max(3, repeat // 2)):
+@dataclass(slots=True)
+class Runs:
+    """What the runs of one kind of statement took: milliseconds, processor milliseconds of the driver, calls of the JVM."""
+
+    walls: list[float] = field(default_factory=list)
+    cpus: list[float] = field(default_factory=list)
+    calls: list[float] = field(default_factory=list)
+
+    def add(self, run: Callable[[], object], gateway: Gateway) -> None:
+        calls, cpu, wall = gateway.calls, time.process_time(), time.perf_counter()
         run()
-    walls, cpus = [], []
-    gateway.calls = 0
-    for _ in range(repeat):
-        cpu, wall = time.process_time(), time.perf_counter()
-        run()
-        walls.append((time.perf_counter() - wall) * 1000)
-        cpus.append((time.process_time() - cpu) * 1000)
-    return statistics.median(walls), statistics.median(cpus), gateway.calls / repeat
+        self.walls.append((time.perf_counter() - wall) * 1000)
+        self.cpus.append((time.process_time() - cpu) * 1000)
+        self.calls.append(gateway.calls - calls)
+
+    def __str__(self) -> str:
+        wall, cpu, calls = (statistics.median(each) for each in (self.walls, self.cpus, self.calls))
+        return f"{wall:.1f} ms ({cpu:.1f} ms, {calls:.0f} calls)"
+
+
+def measured(
+    kinds: dict[str, Callable[[int], object]], gateway: Gateway, *, rounds: int
+) -> dict[tuple[str, int], Runs]:
+    """The runs of the second half of the rounds, by kind and number of references."""
+    found = {(name, count): Runs() for name in kinds for count in REFERENCES}
+    order = list(found)
+    for number in range(rounds):
+        random.Random(number).shuffle(order)
+        for name, count in order:
+            runs = found[name, count] if number >= rounds // 2 else Runs()
+            runs.add(partial(kinds[name], count), gateway)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=80)
     parser.add_argument("--columns", type=int, default=8)
     parser.add_argument("--profile", action="store_true", help="where the driver's time goes, with 8 references")
     parser.add_argument("--plot", help="write a plot of the milliseconds of a statement against its references")
@@ -99,8 +121,11 @@ def main() -> None:
         return " UNION ALL ".join(f"SELECT id FROM lake.db.t{number} WHERE id < 50" for number in range(count))
 
     def made(count: int) -> object:
-        state.frames = KeptFrames()
-        return spark.sql(statement(count))
+        kept, state.frames = state.frames, KeptFrames()
+        try:
+            return spark.sql(statement(count))
+        finally:
+            state.frames = kept
 
     def reused(count: int) -> object:
         return spark.sql(statement(count))
@@ -117,25 +142,21 @@ def main() -> None:
         return spark.sql(statement(count).replace("lake.db.t", "view"))
 
     kinds: dict[str, Callable[[int], object]] = {"views": views, "made": made, "reused": reused, "parquet": parquet}
-    print("references  " + "".join(f"{name:>44}" for name in kinds), flush=True)
-    points: dict[str, list[tuple[float, float]]] = {}
-    for run in kinds.values():  # until the JVM has compiled what they use
-        measure(partial(run, max(REFERENCES)), gateway, repeat=2 * given.repeat)
+    found = measured(kinds, gateway, rounds=given.rounds)
+    print("references  " + "".join(f"{name:>32}" for name in kinds), flush=True)
     for count in REFERENCES:
-        texts = []
-        for name, run in kinds.items():
-            wall, cpu, calls = measure(partial(run, count), gateway, repeat=given.repeat)
-            points.setdefault(name, []).append((count, wall))
-            above = "" if name == "views" else f", {(wall - points['views'][-1][1]) / count:.1f} above"
-            texts.append(f"{wall / count:.1f} ms{above} ({cpu / count:.1f} ms, {calls / count:.0f} calls)")
-        print(f"{count:>10}  " + "".join(f"{text:>44}" for text in texts), flush=True)
+        print(f"{count:>10}  " + "".join(f"{found[name, count]!s:>32}" for name in kinds), flush=True)
+    points = {name: [(count, statistics.median(found[name, count].walls)) for count in REFERENCES] for name in kinds}
+    lines = {name: statistics.linear_regression(*zip(*line, strict=True)) for name, line in points.items()}
+    texts = [f"{line.slope:.1f} ms each + {line.intercept:.1f}" for line in lines.values()]
+    print("            " + "".join(f"{text:>32}" for text in texts), flush=True)
     if given.plot:
         write_plot(given.plot, points, x="references", y="milliseconds of a statement before Spark runs it")
     if given.profile:
         for name in ("made", "reused"):
             print(f"\n== {name}")
             profile = cProfile.Profile()
-            for _ in range(given.repeat):
+            for _ in range(20):
                 profile.runcall(kinds[name], max(REFERENCES))
             pstats.Stats(profile).sort_stats("cumulative").print_stats(40)
     spark.stop()

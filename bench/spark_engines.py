@@ -1,8 +1,9 @@
 """Spark engines side by side: each is a process of its own that answers statements, so that they can take turns.
 
 On one Spark 4.1.1, in the environment `.cache/peers/spark41` (`make bench-spark` builds it): `java` is the Java runtime's
-jar, `floeberg` is `attach` on a stock session. `sail` is Sail's own server (`.cache/peers/sail`), where it can. Each answer
-has the seconds, and the processor seconds of the process and all its children: the JVM and Spark's Python workers.
+jar, `floeberg` is `attach` on a stock session, `vectored` the same with Hadoop's vectored reads of local files. `sail` is
+Sail's own server (`.cache/peers/sail`), where it can. Each answer has the seconds, and the processor seconds of the process and
+all its children: the JVM and Spark's Python workers.
 """
 
 from __future__ import annotations
@@ -200,7 +201,7 @@ def process_tree_seconds(root: int) -> float:
 
 def _serve(engine: str, warehouse: str) -> None:
     """The process of an engine: a session, then one answer a line."""
-    session = {"java": _java, "floeberg": _floeberg, "sail": _sail}[engine](warehouse)
+    session = {"java": _java, "floeberg": _floeberg, "vectored": _vectored, "sail": _sail}[engine](warehouse)
     _say({})
     for line in sys.stdin:
         question = json.loads(line)
@@ -266,6 +267,13 @@ def _floeberg(warehouse: str) -> Any:
     session = _classic({})
     fb.attach(session, fb.catalog(CATALOG, warehouse=warehouse))
     return session
+
+
+def _vectored(warehouse: str) -> Any:
+    from floeberg.spark.read.parquet import scan
+
+    scan.OF_LOCAL_FILES.clear()
+    return _floeberg(warehouse)
 
 
 def _sail(warehouse: str) -> Any:

@@ -1,7 +1,8 @@
 """What the benchmarks of TPC share: tables and queries of DuckDB's generators, and both engines in turns over them.
 
 The rows of both engines are compared first, in a run that warms; then the engines take turns, and each figure is the median of
-the pairs. × is ours by the Java runtime's: below 1 is cheaper. The tables are made once a folder.
+the pairs. × is ours by the other's, the Java runtime's unless `--against` says another: below 1 is cheaper. The tables are made
+once a folder.
 """
 
 from __future__ import annotations
@@ -147,6 +148,7 @@ def run(benchmark: Benchmark, description: str | None) -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--queries", default="", help="numbers with commas between; all by default")
     parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--against", choices=("java", "vectored"), default="java", help="the engine beside ours")
     parser.add_argument("--vectors", action="store_true", help="with 2 %% of the facts' rows deleted")
     parser.add_argument("--patience", type=float, default=600.0, help="seconds that an engine has for a query")
     parser.add_argument("--folder", default=str(Path(tempfile.gettempdir()) / "floeberg-bench-spark"))
@@ -160,7 +162,7 @@ def run(benchmark: Benchmark, description: str | None) -> None:
     with ExitStack() as stack:
         engines = {
             name: stack.enter_context(Engine(name, warehouse, patience_seconds=given.patience))
-            for name in ("java", "floeberg")
+            for name in (given.against, "floeberg")
         }
         for engine in engines.values():
             engine.run(f"USE {CATALOG}.db")
@@ -173,20 +175,22 @@ def run(benchmark: Benchmark, description: str | None) -> None:
                 print(f"  q{number:<6} {str(error)[:300]}", flush=True)
     if found:
         _print("total", list(found.values()))
-        ratios = [one.wall("floeberg") / one.wall("java") for one in found.values()]
+        ratios = [one.wall("floeberg") / one.wall(given.against) for one in found.values()]
         slower = [
             f"q{number}"
             for number, one in found.items()
-            if one.wall("java") > 0.5 and one.wall("floeberg") > 1.5 * one.wall("java")
+            if one.wall(given.against) > 0.5 and one.wall("floeberg") > 1.5 * one.wall(given.against)
         ]
         mean, faster = statistics.geometric_mean(ratios), sum(ratio < 1 for ratio in ratios)
         print(f"  geometric mean × {mean:.2f}, faster in {faster} of {len(ratios)}")
-        print(f"  above 1.5 × of those that take Java over 0.5 s: {', '.join(slower) or 'none'}", flush=True)
+        print(f"  above 1.5 × of those that take {given.against} over 0.5 s: {', '.join(slower) or 'none'}", flush=True)
 
 
 def _print(name: str, figures: list[Figures]) -> None:
-    wall = {engine: sum(one.wall(engine) for one in figures) for engine in ("java", "floeberg")}
-    cpu = {engine: sum(one.cpu(engine) for one in figures) for engine in ("java", "floeberg")}
-    cells = [f"{engine} {wall[engine]:7.2f} ({cpu[engine]:7.2f})" for engine in wall]
-    ratio = f"× {wall['floeberg'] / wall['java']:.2f} ({cpu['floeberg'] / max(cpu['java'], 0.01):.2f})"
+    engines = sorted(figures[0].walls, key="floeberg".__eq__)  # ours last
+    wall = {engine: sum(one.wall(engine) for one in figures) for engine in engines}
+    cpu = {engine: sum(one.cpu(engine) for one in figures) for engine in engines}
+    cells = [f"{engine} {wall[engine]:7.2f} ({cpu[engine]:7.2f})" for engine in engines]
+    other = engines[0]
+    ratio = f"× {wall['floeberg'] / wall[other]:.2f} ({cpu['floeberg'] / max(cpu[other], 0.01):.2f})"
     print(f"  {name:<7} {'   '.join(cells)}   {ratio}", flush=True)

@@ -56,8 +56,9 @@ looks for 0.0 in the dictionary of a row group, and in single records where Spar
 (spark.sql.parquet.recordLevelFilter.enabled), where Spark takes -0.0 for the same."""
 
 _LOGS_IGNORED: Final = "spark.sql.streaming.fileStreamSink.ignoreMetadata"
-_LOCAL_FILES: Final = {"parquet.hadoop.vectored.io.enabled": "false"}
-"""Hadoop reads the parts of a local file in threads of their own, which costs small files more than the reading."""
+OF_LOCAL_FILES: Final = {"parquet.hadoop.vectored.io.enabled": "false"}
+"""Options for local files alone. Hadoop's vectored reads take the parts of a file in threads of their own, which costs small
+files more than the reading."""
 _STORED: Final = (
     st.BooleanType, st.ByteType, st.ShortType, st.IntegerType, st.LongType, st.FloatType, st.DoubleType, st.DecimalType,
     st.StringType, st.BinaryType, st.DateType, st.TimestampType, st.TimestampNTZType,
@@ -112,7 +113,7 @@ def parquet_frame(
     read = st.StructType([*schema.fields, GENERATED_INDEX]) if generated else schema
     options = _read_options(schema, skips_row_groups=skips_row_groups)
     if all(placed.scheme == "file" for placed in tasks):
-        options = options | _LOCAL_FILES
+        options = options | OF_LOCAL_FILES
     carried = _carried(facts)
     logged = _by_log(spark, tasks, read, options, () if carried is None else carried.numbers)
     frame, keys = logged or _by_listing(spark, tasks, read, options)
