@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import floeberg as fb
 from floeberg.errors import InvalidInput, TableNotFound, UnsupportedFeature
 from floeberg.spark.host.originals import ORIGINALS
 from floeberg.spark.host.session import session_of
+from spark_runs.spark_session import CONNECT
 
 KEY = "spark.sql.catalog."
 
@@ -47,6 +51,25 @@ def test_a_kind_of_catalog_that_comes_later_is_refused_by_name(plain: Any) -> No
     plain.conf.set(f"{KEY}nes.type", "nessie")
     with pytest.raises(UnsupportedFeature, match="nes"):
         fb.attach(plain)
+
+
+def test_a_session_that_read_files_ends_with_its_last_holder(plain: Any, lake: Any) -> None:
+    if CONNECT:
+        pytest.skip("Spark Connect makes no second session of one")
+    lake.create_table("db.held", "id BIGINT").append(pa.table({"id": [1, 2]}))
+
+    def used() -> weakref.ref[Any]:
+        other = plain.newSession()
+        fb.attach(other, lake)
+        assert other.sql("SELECT sum(id) FROM lake.db.held WHERE id > 1").collect()[0][0] == 2
+        assert other.table("lake.db.held").count() == 2
+        fb.detach(other)
+        return weakref.ref(other)
+
+    ended = used()
+    plain.newSession()  # PySpark itself holds the newest session, in RDD.toDF
+    gc.collect()
+    assert ended() is None
 
 
 @pytest.mark.connect
