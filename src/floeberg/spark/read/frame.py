@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Final
 
@@ -69,48 +69,80 @@ def table_frame(
     parsed = replace(parsed, skips_row_groups=skips_row_groups, folds_empty=folds_empty)
     metadata = table.state.metadata
     _refuse_patterns(spark, metadata.current_schema, metadata.location)
-    chosen: SnapshotChoice | None
-    pruned_by: tuple[PrunedBy, ...] = ()
-    key: Hashable = None
+    asked = _Asked(spark, table, where, select, metadata_columns, parsed, cache)
     if parsed.is_incremental:
         if (snapshot_id, as_of_ms) != (None, None):
             raise InvalidInput(f"table {metadata.location}: an incremental read takes no snapshot or time beside it")
         plan = _plan_appends(table, parsed, ref=ref, where=where, cache=cache)
-        chosen, schema = None, plan.schema
-    else:
-        chosen = choose_snapshot(
-            metadata,
-            snapshot_id=_one(snapshot_id, parsed.snapshot_id, "snapshot-id"),
-            ref=_one(ref, parsed.ref, "branch or tag"),
-            as_of_ms=_one(as_of_ms, parsed.as_of_ms, "as-of-timestamp"),
-        )
-        if kept is not None and select is None:
-            key = frame_key(spark, table, chosen, where, metadata_columns=metadata_columns, options=parsed)
-            if not keys and (again := reused(spark, kept, key)) is not None:
-                return again
-        plan = _plan(table, chosen, where=where, cache=cache, options=parsed, keys=keys)
-        plan, pruned_by = pruned_by_keys(plan, keys, cache, keep_one=not folds_empty)
-        if key is not None and pruned_by:
-            key = planned_key(key, plan)
-        if kept is not None and key is not None and keys and (again := reused(spark, kept, key, pruned_by)) is not None:
-            return again
-        schema = chosen.schema
-    projection = projected_schema(metadata, schema, select=select, metadata_columns=list(metadata_columns))
-    with SETTINGS.resolving():
-        frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=parsed)
-    scan = FrameScan(
-        table=table,
-        chosen=chosen,
-        where=where,
-        plan=plan,
-        routes=routes,
-        schema=schema,
-        projection=projection,
-        options=parsed,
-        cache=cache,
-        own_file_name=routes.is_plain,
-        pruned_by=pruned_by,
+        frame, scan = asked.planned(plan, schema=plan.schema)
+        remember(frame, scan)
+        return frame
+    chosen = choose_snapshot(
+        metadata,
+        snapshot_id=_one(snapshot_id, parsed.snapshot_id, "snapshot-id"),
+        ref=_one(ref, parsed.ref, "branch or tag"),
+        as_of_ms=_one(as_of_ms, parsed.as_of_ms, "as-of-timestamp"),
     )
+    return _snapshot_frame(asked, chosen, keys, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked of a table, but for the snapshot."""
+
+    spark: Any
+    table: LoadedTable
+    where: Expression
+    select: Sequence[str] | None
+    metadata_columns: Sequence[str]
+    options: FrameOptions
+    cache: FrameCache | None
+
+    def planned(
+        self,
+        plan: ScanPlan,
+        *,
+        schema: Schema,
+        chosen: SnapshotChoice | None = None,
+        pruned_by: tuple[PrunedBy, ...] = (),
+    ) -> tuple[Any, FrameScan]:
+        """The rows of planned files, and what is known of them."""
+        spark, table, options = self.spark, self.table, self.options
+        projection = projected_schema(
+            table.state.metadata, schema, select=self.select, metadata_columns=list(self.metadata_columns)
+        )
+        with SETTINGS.resolving():
+            frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=options)
+        return frame, FrameScan(
+            table=table,
+            chosen=chosen,
+            where=self.where,
+            plan=plan,
+            routes=routes,
+            schema=schema,
+            projection=projection,
+            options=options,
+            cache=self.cache,
+            own_file_name=routes.is_plain,
+            pruned_by=pruned_by,
+        )
+
+
+def _snapshot_frame(asked: _Asked, chosen: SnapshotChoice, keys: Sequence[JoinKey], kept: KeptFrames | None) -> Any:
+    """The rows of a snapshot, as a kept frame where there is one."""
+    spark, where, options = asked.spark, asked.where, asked.options
+    key: Hashable = None
+    if kept is not None and asked.select is None:
+        key = frame_key(spark, asked.table, chosen, where, metadata_columns=asked.metadata_columns, options=options)
+        if not keys and (again := reused(spark, kept, key)) is not None:
+            return again
+    plan = _plan(asked.table, chosen, where=where, cache=asked.cache, options=options, keys=keys)
+    plan, pruned_by = pruned_by_keys(plan, keys, asked.cache, keep_one=not options.folds_empty)
+    if key is not None and pruned_by:
+        key = planned_key(key, plan)
+    if kept is not None and key is not None and keys and (again := reused(spark, kept, key, pruned_by)) is not None:
+        return again
+    frame, scan = asked.planned(plan, schema=chosen.schema, chosen=chosen, pruned_by=pruned_by)
     return _for_use(spark, frame, scan, kept, key)
 
 
