@@ -3,12 +3,13 @@ compared with plain Spark over Parquet files with the same rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
 import floeberg as fb
 
@@ -18,6 +19,7 @@ ROWS = {
     "one_e": {"ek": [1, 1, 7], "y": [3, 3, 8]},
     "one_s": {"sk": [7, 7], "w": [100, 100]},
     "one_r": {"rk": [100], "u": [1]},
+    "one_z": {"zk": pa.array([], pa.int64())},
 }
 TWO_EQUAL = "(SELECT w FROM lake.db.one_s WHERE sk = 7)"
 TWO_BY_A_JOIN = "(SELECT rk FROM lake.db.one_r JOIN lake.db.one_s ON rk = w WHERE sk = 7)"
@@ -75,6 +77,29 @@ def test_two_rows_of_a_query_in_a_view_are_an_error_where_no_file_is_left(tables
         assert outcome(tables.sql("SELECT * FROM lake.db.one_f JOIN one_view ON k = dk")) == ERROR
     finally:
         tables.sql("DROP VIEW one_view")
+
+
+FRAMES: dict[str, Callable[[Any, str], Any]] = {
+    "a table without files": lambda spark, of: spark.table(f"{of}one_z").where(
+        f"zk = {TWO_EQUAL.replace('lake.db.', of)}"
+    ),
+    "a condition before": lambda spark, of: (
+        spark.table(f"{of}one_f").where("k > 100").where(f"v = {TWO_EQUAL.replace('lake.db.', of)}")
+    ),
+    "a frame given": lambda spark, of: spark.sql(
+        f"SELECT * FROM {{z}} WHERE zk = {TWO_EQUAL.replace('lake.db.', of)}", z=spark.table(f"{of}one_z")
+    ),
+    "a query of a frame": lambda spark, of: spark.table(f"{of}one_z").where(
+        F.col("zk") == spark.table(f"{of}one_s").select("w").scalar()
+    ),
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("made", FRAMES)
+def test_two_rows_beside_a_frame_are_an_error_where_no_file_is_left(tables: Any, made: str) -> None:
+    assert outcome(FRAMES[made](tables, "")) == ERROR
+    assert outcome(FRAMES[made](tables, "lake.db.")) == ERROR
 
 
 def test_a_table_without_files_is_compared_with_the_row_of_a_query(tables: Any, tmp_path: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from time import sleep
 from typing import Any
 
 import pytest
 
 from floeberg.spark.host import changed_settings, session_settings, view_settings
+from floeberg.spark.host.held_settings import held_setting
 from floeberg.spark.host.session import session_of
 from spark_runs.spark_session import CONNECT
 
@@ -79,6 +81,40 @@ def test_a_setting_is_set_and_read_beside_such_a_view_as_the_sessions_own(zoned:
         given.result()
         assert read.result() in ("UTC", "Europe/Paris")
     assert zoned.conf.get(ZONE) == "Europe/Paris"
+
+
+def test_a_setting_that_waits_to_be_held_keeps_no_statement_from_its_own(
+    zoned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changed_settings, "_MAX_RESOLVING_S", 30)
+    resolves, others_wait = Event(), Event()
+    attached = session_of(zoned)
+    assert attached is not None
+
+    def statement() -> None:
+        with changed_settings.SETTINGS.resolving():
+            resolves.set()
+            others_wait.wait()
+            hold("spark.sql.sources.parallelPartitionDiscovery.threshold")
+
+    def over_the_view() -> None:
+        with view_settings.under(attached, TOKYO):
+            pass
+
+    def hold(name: str) -> None:
+        with held_setting(zoned, name, "7"):
+            pass
+
+    with ThreadPoolExecutor(3) as pool:
+        running = [pool.submit(statement)]
+        resolves.wait()
+        running += [pool.submit(over_the_view)]
+        sleep(0.2)  # it waits for the statement
+        running += [pool.submit(hold, "spark.sql.debug.maxToStringFields")]
+        sleep(0.2)  # it waits for the view
+        others_wait.set()
+        for done in running:
+            done.result(timeout=10)
 
 
 def test_a_long_command_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,8 +34,25 @@ FORMATTED: Final = ("_pyspark_", "_pyspark_connect_temp_view_")
 BETWEEN: Final = "\x1f"
 """Stands between texts that are sent as one."""
 _TOOLS: Final[WeakKeyDictionary[Any, Tools]] = WeakKeyDictionary()
-_VIEWS: Final[WeakKeyDictionary[Any, tuple[Any, Any]]] = WeakKeyDictionary()
-"""A temporary view of a DataFrame in each session, and what Spark's catalog says of it: others are copies with another plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ViewParts:
+    """What the temporary views of a session's DataFrames share: a view without its plan, what Spark's catalog says of it, and
+    the arguments of a copy of that, around the schema."""
+
+    view: Any
+    described: Any
+    before: tuple[Any, ...]
+    after: tuple[Any, ...]
+
+    def of(self, spark: Any, frame: Any) -> Any:
+        """The view of a frame. SHOW COLUMNS and DESCRIBE go by the schema that the catalog has."""
+        described = self.described.copy(*self.before, frame._jdf.schema(), *self.after)
+        return self.view.copy(described, tools(spark).option(frame._jdf.logicalPlan()))
+
+
+_VIEWS: Final[WeakKeyDictionary[Any, _ViewParts]] = WeakKeyDictionary()
 
 
 def is_classic(spark: Any) -> bool:
@@ -93,24 +110,28 @@ def temporary_view_names(spark: Any) -> list[str] | None:
 def put_view(spark: Any, frame: Any, name: str) -> None:
     """As `frame.createOrReplaceTempView(name)`, for a view that no one but the next statement sees. Spark's method runs a
     command, which costs a statement of many tables more than to analyse it."""
-    made = _VIEWS.get(spark) if is_classic(spark) else None
-    if made is not None:
-        view, described = made
+    known = _VIEWS.get(spark) if is_classic(spark) else None
+    if known is not None:
         try:
-            known = tools(spark)
-            known.catalog.createTempView(name, view.copy(described, known.option(frame._jdf.logicalPlan())), True)
+            tools(spark).catalog.createTempView(name, known.of(spark, frame), True)
             return
         except Exception as error:  # whatever this Spark says against it: its own method does the same
             logger.debug("a view is made by a command: %s", error)
     original(frame, "createOrReplaceTempView")(name)
-    if made is None and is_classic(spark):
+    if known is None and is_classic(spark):
         _keep_view(spark, name)
 
 
 def _keep_view(spark: Any, name: str) -> None:
+    """Keeps the parts of this view, but not its plan, which may hold rows."""
     try:
         view = tools(spark).catalog.getRawTempView(name).get()
-        _VIEWS[spark] = (view, view.tableMeta())
+        described = view.tableMeta()
+        places = range(described.productArity())
+        at = [described.productElementName(place) for place in places].index("schema")
+        values = tuple(described.productElement(place) for place in places)
+        planless = view.copy(described, tools(spark).option(None))
+        _VIEWS[spark] = _ViewParts(planless, described, values[:at], values[at + 1 :])
     except Exception as error:  # then every view is made by a command
         logger.debug("the views of this Spark cannot be copied: %s", error)
 

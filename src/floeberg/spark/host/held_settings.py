@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
 
+from floeberg.spark.host.changed_settings import SETTINGS
+
 
 @dataclass(slots=True)
 class _Held:
@@ -32,7 +34,8 @@ def held_setting(spark: Any, name: str, value: str) -> Iterator[None]:
     """Sets a setting of the session, always to this value. The session's own value is restored when the last of several
     holders is done: if each restored what it found, a later one would restore another's."""
     key = (spark.conf.get(SESSION_MARK, None) or f"object {id(spark)}", name)
-    with _lock:
+    # To set a setting may mean to wait. Who waits with the lock would keep those who are waited for from it.
+    with SETTINGS.resolving(), _lock:
         own = spark.conf.get(name, None)
         held = next((one for one in _held.get(key, ()) if one.spark is spark or own == value), None)
         if held is None:
@@ -43,7 +46,7 @@ def held_setting(spark: Any, name: str, value: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with _lock:
+        with SETTINGS.resolving(), _lock:
             held.holders -= 1
             if not held.holders:
                 _held[key].remove(held)

@@ -53,7 +53,7 @@ def table_frame(
     metadata_columns: Sequence[str] = (),
     options: Mapping[str, object] | None = None,
     skips_row_groups: bool = True,
-    folds_empty: bool = True,
+    folds_empty: bool = False,
     keys: Sequence[JoinKey] = (),
     cache: FrameCache | None = None,
     kept: KeptFrames | None = None,

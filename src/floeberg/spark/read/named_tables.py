@@ -126,7 +126,7 @@ def frame_of(
     where: Expression = TRUE,
     metadata_columns: Sequence[str] = (),
     skips_row_groups: bool = True,
-    folds_empty: bool = True,
+    folds_empty: bool = False,
     keys: Sequence[JoinKey] = (),
     reuse: bool = False,
 ) -> DataFrame:

@@ -53,7 +53,9 @@ def filtered(frame: Any, condition: Any, where: Callable[[Any, Any], Any]) -> An
 def _condition(scan: FrameScan, names: list[str]) -> Any:
     """The condition that a row's file is one of the names, or is not read by Spark's own reader."""
     if scan.own_file_name:
-        return F.col("_metadata.file_name").isin(names) if names else F.lit(False)
+        # No file has an empty name. Spark would take `isin()` for false, and leave out what else the query asks: an error that
+        # is due without any row, too.
+        return F.col("_metadata.file_name").isin(names or [""])
     return F.col(FILE_NAME).isNull() | F.col(FILE_NAME).isin(names) if names else F.col(FILE_NAME).isNull()
 
 
