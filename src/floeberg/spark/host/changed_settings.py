@@ -54,6 +54,8 @@ class SettingsInUse:
     def changing(self) -> Iterator[None]:
         """While settings are not the session's own. Not to be nested, nor inside `resolving`."""
         own = get_ident()
+        assert self._owner != own
+        assert own not in self._resolving
         try:
             with self._changed:
                 self._changed.wait_for(lambda: self._owner is None)

@@ -33,6 +33,7 @@ FORMATTED: Final = ("_pyspark_", "_pyspark_connect_temp_view_")
 """How PySpark begins the names of the views that `spark.sql("… {x} …", x=frame)` makes and drops."""
 BETWEEN: Final = "\x1f"
 """Stands between texts that are sent as one."""
+_QUERIED: Final = "_floeberg_queried"
 _TOOLS: Final[WeakKeyDictionary[Any, Tools]] = WeakKeyDictionary()
 
 
@@ -47,8 +48,10 @@ class _ViewParts:
     after: tuple[Any, ...]
 
     def of(self, spark: Any, frame: Any) -> Any:
-        """The view of a frame. SHOW COLUMNS and DESCRIBE go by the schema that the catalog has."""
-        described = self.described.copy(*self.before, frame._jdf.schema(), *self.after)
+        """The view of a frame. SHOW COLUMNS and DESCRIBE go by the schema that the catalog has, queries by the plan."""
+        described = self.described
+        if not getattr(frame, _QUERIED, False):
+            described = described.copy(*self.before, frame._jdf.schema(), *self.after)
         return self.view.copy(described, tools(spark).option(frame._jdf.logicalPlan()))
 
 
@@ -105,6 +108,12 @@ def temporary_view_names(spark: Any) -> list[str] | None:
         return None
     # Each is shown as a quoted identifier.
     return [text[1:-1].replace("``", "`") for text in shown.split(BETWEEN) if text]
+
+
+def only_queried(frame: Any) -> Any:
+    """The frame, marked as one that queries read and no other statement names: its view needs no schema."""
+    setattr(frame, _QUERIED, True)
+    return frame
 
 
 def put_view(spark: Any, frame: Any, name: str) -> None:

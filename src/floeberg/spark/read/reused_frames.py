@@ -13,7 +13,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import Expression
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice
-from floeberg.spark.host.gateway import string_array
+from floeberg.spark.host.gateway import only_queried, string_array
 from floeberg.spark.host.kept_frames import KeptFrame, KeptFrames
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.originals import original
@@ -60,7 +60,7 @@ def planned_key(key: Hashable, plan: ScanPlan) -> Hashable:
 
 
 def reused(spark: Any, kept: KeptFrames, key: Hashable, pruned_by: tuple[PrunedBy, ...] = ()) -> Any | None:
-    """A kept DataFrame with columns of its own; None when there is none. `pruned_by` are the joins of this use."""
+    """A kept DataFrame with columns of its own, for a query; None when there is none. `pruned_by` are the joins of this use."""
     found = kept.get(key, spark)
     if found is None:
         return None
@@ -71,7 +71,7 @@ def reused(spark: Any, kept: KeptFrames, key: Hashable, pruned_by: tuple[PrunedB
     else:
         frame = original(found.frame, "toDF")(*found.columns)
     remember(frame, replace(found.known, pruned_by=pruned_by))
-    return frame
+    return only_queried(frame)
 
 
 def keep(kept: KeptFrames, key: Hashable, frame: Any, scan: FrameScan) -> bool:
