@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
@@ -33,7 +34,8 @@ def tables(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[A
     for name, columns in ROWS.items():
         rows = pa.table(columns)
         session.lake.create_table(f"db.{name}", rows.schema, partition_by=[next(iter(columns))]).append(rows)
-        session.createDataFrame(rows).write.parquet(str(folder / name))
+        (folder / name).mkdir()
+        pq.write_table(rows, folder / name / "rows.parquet")
         session.read.parquet(str(folder / name)).createOrReplaceTempView(name)
     yield session
     for name in ROWS:
