@@ -86,7 +86,7 @@ def test_a_relation_that_is_made_is_equal_to_one_that_is_loaded(session: Any, mo
     assert _relation(first).equals(_relation(second))
     own = (
         session.read.schema(first.schema)
-        .options(**scan._READ_OPTIONS, **scan._LOCAL_FILES)
+        .options(**scan._READ_OPTIONS, **scan.OF_LOCAL_FILES)
         .parquet(*first.inputFiles())
     )
     options = {name: value for name, value in _options(own).items() if name != "path"}
