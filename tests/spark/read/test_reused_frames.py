@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from floeberg.api.attach import explain
+from floeberg.spark.host import gateway
 from floeberg.spark.host.kept_frames import KeptFrames
 from floeberg.spark.host.session import session_of
 from floeberg.spark.read import frame as frames
@@ -57,6 +58,34 @@ def test_each_result_has_columns_of_its_own(session: Any, made: list[str]) -> No
     assert one.join(two, one.id == two.id).count() == 10
     assert one.join(two, one.id == two.v).select(two.id).distinct().count() == 10
     assert two.join(one, one.id < two.id).count() == 45
+
+
+def test_each_result_of_metadata_columns_has_columns_of_its_own(session: Any, made: list[str]) -> None:
+    sql = "SELECT id, v, _pos FROM lake.db.reused"
+    one, two = session.sql(sql), session.sql(sql)
+    assert len(made) == 1
+    assert one.join(two, (one.id == two.v) & (one._pos < two._pos)).count() == 7
+
+
+def test_columns_are_a_results_own_where_views_are_made_by_commands(
+    session: Any, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_: Any) -> None:
+        raise RuntimeError("no such view")
+
+    monkeypatch.setattr(gateway._ViewParts, "of", refuses)
+    one, two = session.sql(ALL), session.sql(ALL)
+    assert len(made) == 1
+    assert one.join(two, one.id == two.v).select(two.id).distinct().count() == 10
+
+
+def test_a_cached_table_stays_cached_beside_statements(session: Any, made: list[str]) -> None:
+    cached = session.table("lake.db.reused").cache()
+    try:
+        assert cached.count() == session.sql(ALL).count() == session.sql(f"{ALL} WHERE id >= 0").count() == 10
+        assert cached.storageLevel.useMemory
+    finally:
+        cached.unpersist()
 
 
 def test_a_cached_result_stays_cached(session: Any, made: list[str]) -> None:

@@ -115,8 +115,8 @@ class _Source:
         session, paths = spark._jsparkSession, known.to_paths(array)
         if self.logged:
             return parts.index(session, paths[0], parts.options, parts.schema)
-        nothing = known.option(None)
-        return parts.index(session, known.to_seq(paths), parts.options, parts.schema, known.no_cache, nothing, nothing)
+        nothing, files = known.nothing, known.to_seq(paths)
+        return parts.index(session, files, parts.options, parts.schema, known.no_cache, nothing, nothing)
 
 
 _SOURCES: Final[WeakKeyDictionary[Any, LastUsed[_Source]]] = WeakKeyDictionary()

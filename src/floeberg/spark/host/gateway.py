@@ -26,6 +26,9 @@ class Tools:
     to_paths: Any
     to_seq: Any
     no_cache: Any
+    nothing: Any
+    column_aliases: Any
+    resolve_aliases: Any | None
 
 
 logger = logging.getLogger("floeberg")
@@ -33,8 +36,22 @@ FORMATTED: Final = ("_pyspark_", "_pyspark_connect_temp_view_")
 """How PySpark begins the names of the views that `spark.sql("… {x} …", x=frame)` makes and drops."""
 BETWEEN: Final = "\x1f"
 """Stands between texts that are sent as one."""
-_QUERIED: Final = "_floeberg_queried"
+_SHARED: Final = "_floeberg_shared"
 _TOOLS: Final[WeakKeyDictionary[Any, Tools]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPlan:
+    """A classic session's plan for the views of many statements: `aliased` is the plan below names that Spark has not resolved,
+    `resolve` Spark's rule for them, and `names` are the same names for `toDF`."""
+
+    aliased: Any
+    resolve: Any
+    names: Any
+
+    def resolved(self) -> Any:
+        """The plan with columns of its own."""
+        return self.resolve(self.aliased)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +66,11 @@ class _ViewParts:
 
     def of(self, spark: Any, frame: Any) -> Any:
         """The view of a frame. SHOW COLUMNS and DESCRIBE go by the schema that the catalog has, queries by the plan."""
-        described = self.described
-        if not getattr(frame, _QUERIED, False):
-            described = described.copy(*self.before, frame._jdf.schema(), *self.after)
-        return self.view.copy(described, tools(spark).option(frame._jdf.logicalPlan()))
+        known, shared = tools(spark), _shared_plan(frame)
+        if shared is not None:
+            return self.view.copy(self.described, known.option(shared.resolved()))
+        described = self.described.copy(*self.before, frame._jdf.schema(), *self.after)
+        return self.view.copy(described, known.option(frame._jdf.logicalPlan()))
 
 
 _VIEWS: Final[WeakKeyDictionary[Any, _ViewParts]] = WeakKeyDictionary()
@@ -75,18 +93,30 @@ def tools(spark: Any) -> Tools:
     """Those of a classic session."""
     found = _TOOLS.get(spark)
     if found is None:
-        jvm = spark._jvm
+        jvm, state = spark._jvm, spark._jsparkSession.sessionState()
         found = _TOOLS[spark] = Tools(
             split=jvm.java.util.regex.Pattern.compile(BETWEEN).split,
             join=jvm.org.apache.hadoop.util.StringUtils.join,
             frame_type=type(original(spark, "range")(0)),
-            catalog=spark._jsparkSession.sessionState().catalog(),
+            catalog=state.catalog(),
             option=jvm.scala.Option.apply,
             to_paths=jvm.org.apache.hadoop.util.StringUtils.stringToPath,
             to_seq=jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray,
             no_cache=getattr(getattr(jvm.org.apache.spark.sql.execution.datasources, "NoopCache$"), "MODULE$"),
+            nothing=jvm.scala.Option.apply(None),
+            column_aliases=jvm.org.apache.spark.sql.catalyst.analysis.UnresolvedSubqueryColumnAliases,
+            resolve_aliases=_alias_rule(state),
         )
     return found
+
+
+def _alias_rule(state: Any) -> Any | None:
+    """The rule of Spark's analyzer that makes the columns of `x AS y(a, b)`; None where it cannot be asked for."""
+    try:
+        return state.analyzer().ResolveSubqueryColumnAliases().apply
+    except Exception as error:  # whatever this Spark says against it: `toDF` does the same
+        logger.debug("the analyzer of this Spark has no rule for the columns of a view: %s", error)
+        return None
 
 
 def select_texts(spark: Any, frame: Any, texts: Sequence[str]) -> Any:
@@ -110,10 +140,33 @@ def temporary_view_names(spark: Any) -> list[str] | None:
     return [text[1:-1].replace("``", "`") for text in shown.split(BETWEEN) if text]
 
 
-def only_queried(frame: Any) -> Any:
-    """The frame, marked as one that queries read and no other statement names: its view needs no schema."""
-    setattr(frame, _QUERIED, True)
-    return frame
+def shared_plan(spark: Any, frame: Any, names: Sequence[str]) -> SharedPlan | None:
+    """The plan of a DataFrame with these columns, for many views; None where each view needs a DataFrame of its own."""
+    array = string_array(spark, names)
+    if array is None or (resolve := tools(spark).resolve_aliases) is None:
+        return None
+    known = tools(spark)
+    return SharedPlan(known.column_aliases(known.to_seq(array), frame._jdf.logicalPlan()), resolve, array)
+
+
+def of_shared_plan(frame: Any, plan: SharedPlan) -> Any:
+    """Another DataFrame of the same plan, for a view that queries read and no other statement names. The view has columns of
+    its own, the DataFrame has not."""
+    found = type(frame)(frame._jdf, frame.sparkSession)
+    setattr(found, _SHARED, plan)
+    return found
+
+
+def with_own_columns(frame: Any) -> Any:
+    """The rows of a DataFrame of a shared plan under columns of its own; any other DataFrame as it is."""
+    plan = _shared_plan(frame)
+    return frame if plan is None else type(frame)(frame._jdf.filter("true").toDF(plan.names), frame.sparkSession)
+
+
+def _shared_plan(frame: Any) -> SharedPlan | None:
+    # An attribute that a DataFrame lacks is looked for among its columns, which the JVM tells.
+    found: SharedPlan | None = vars(frame).get(_SHARED)
+    return found
 
 
 def put_view(spark: Any, frame: Any, name: str) -> None:
@@ -126,7 +179,7 @@ def put_view(spark: Any, frame: Any, name: str) -> None:
             return
         except Exception as error:  # whatever this Spark says against it: its own method does the same
             logger.debug("a view is made by a command: %s", error)
-    original(frame, "createOrReplaceTempView")(name)
+    original(with_own_columns(frame), "createOrReplaceTempView")(name)
     if known is None and is_classic(spark):
         _keep_view(spark, name)
 
@@ -139,7 +192,7 @@ def _keep_view(spark: Any, name: str) -> None:
         places = range(described.productArity())
         at = [described.productElementName(place) for place in places].index("schema")
         values = tuple(described.productElement(place) for place in places)
-        planless = view.copy(described, tools(spark).option(None))
+        planless = view.copy(described, tools(spark).nothing)
         _VIEWS[spark] = _ViewParts(planless, described, values[:at], values[at + 1 :])
     except Exception as error:  # then every view is made by a command
         logger.debug("the views of this Spark cannot be copied: %s", error)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from floeberg.scan.last_used import LastUsed
+from floeberg.spark.host.gateway import SharedPlan
 
 _MAX_FRAMES: Final = 128
 _MAX_FILES: Final = 40_000
@@ -15,13 +16,13 @@ _MAX_FILES: Final = 40_000
 
 @dataclass(frozen=True, slots=True)
 class KeptFrame:
-    """A DataFrame, what is known of it, and how many files it has in memory. `columns` are its names, `array` the same in its
-    JVM."""
+    """A DataFrame, what is known of it, its columns, and how many files it has in memory. `plan` is that of the views of a
+    classic session."""
 
     frame: Any
     known: Any
     columns: list[str]
-    array: Any
+    plan: SharedPlan | None
     files: int
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from floeberg.spark.host.gateway import with_own_columns
 from floeberg.spark.read.frame_registry import remember, scan_of
 from floeberg.spec.schemas.metadata_columns import CHANGELOG_COLUMNS, METADATA_COLUMN_NAMES
 from floeberg.sql.queries.hidden_uses import PREFIX, statement_name
@@ -21,7 +22,9 @@ _NAME: Final = re.compile(rf"{PREFIX}\d+({'|'.join(sorted(HIDDEN_COLUMNS))})(?: 
 
 def renamed(frame: Any, columns: Sequence[str], reference: int) -> Any:
     """The frame with these columns under the names that the statement has for them."""
-    result = frame.withColumnsRenamed({column: statement_name(reference, column) for column in columns})
+    result = with_own_columns(frame).withColumnsRenamed(
+        {column: statement_name(reference, column) for column in columns}
+    )
     scan = scan_of(frame)
     if scan is not None:
         remember(result, scan)

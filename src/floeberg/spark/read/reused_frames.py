@@ -13,7 +13,7 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import Expression
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice
-from floeberg.spark.host.gateway import only_queried, string_array
+from floeberg.spark.host.gateway import of_shared_plan, shared_plan
 from floeberg.spark.host.kept_frames import KeptFrame, KeptFrames
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.originals import original
@@ -60,18 +60,18 @@ def planned_key(key: Hashable, plan: ScanPlan) -> Hashable:
 
 
 def reused(spark: Any, kept: KeptFrames, key: Hashable, pruned_by: tuple[PrunedBy, ...] = ()) -> Any | None:
-    """A kept DataFrame with columns of its own, for a query; None when there is none. `pruned_by` are the joins of this use."""
+    """A kept DataFrame for the text of a query, where it has columns of its own; None when there is none. Whoever makes another
+    DataFrame of it asks for `with_own_columns` first. `pruned_by` are the joins of this use."""
     found = kept.get(key, spark)
     if found is None:
         return None
     ensure_field_ids(spark)
-    if found.array is not None:
-        # As toDF, whose names each cost a call of the gateway.
-        frame = type(found.frame)(found.frame._jdf.toDF(found.array), spark)
+    if found.plan is not None:
+        frame = of_shared_plan(found.frame, found.plan)
     else:
         frame = original(found.frame, "toDF")(*found.columns)
     remember(frame, replace(found.known, pruned_by=pruned_by))
-    return only_queried(frame)
+    return frame
 
 
 def keep(kept: KeptFrames, key: Hashable, frame: Any, scan: FrameScan) -> bool:
@@ -80,8 +80,10 @@ def keep(kept: KeptFrames, key: Hashable, frame: Any, scan: FrameScan) -> bool:
     if scan.routes.by_arrow or not len(scan.plan):
         return False
     names = [field.name for field in scan.projection.fields]
-    columns = string_array(frame.sparkSession, names)
-    kept.put(key, KeptFrame(apart_from_cached(frame), scan, names, columns, scan.plan.held_files))
+    plan = shared_plan(frame.sparkSession, frame, names)
+    # The views of a shared plan are dropped without a look at the cache.
+    apart = frame if plan is not None else apart_from_cached(frame)
+    kept.put(key, KeptFrame(apart, scan, names, plan, scan.plan.held_files))
     return True
 
 
