@@ -12,6 +12,7 @@ import pytest
 
 from floeberg.api.catalog import catalog
 from floeberg.api.table import Table
+from floeberg.arrow.columns.types import arrow_schema
 from floeberg.errors import InvalidInput
 from models.engine_model import Model
 
@@ -97,6 +98,23 @@ def test_as_many_equal_rows_are_carried_over_as_there_were() -> None:
     table.update({"v": "a"}, where="v = 'b'")
     changes = table.scan_changes(first.snapshot_id).to_arrow().to_pylist()
     assert [(row["_change_type"], row["k"], row["v"]) for row in changes] == [("DELETE", 1, "b"), ("INSERT", 1, "a")]
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_rows_with_null_structs_that_have_required_members_are_compared(file_format: str) -> None:
+    lake = catalog("lake", type="memory")
+    lake.create_namespace("db")
+    table = lake.create_table(
+        "db.t",
+        "k bigint, s struct<inner: struct<a: int not null>>, l array<struct<a: int not null>>",
+        properties={"write.format.default": file_format},
+    )
+    rows = [(1, None, [None]), (2, {"inner": None}, None), (3, {"inner": {"a": 3}}, [{"a": 3}, None])]
+    columns = zip(("k", "s", "l"), zip(*rows, strict=True), strict=True)
+    table.append(pa.table({name: list(values) for name, values in columns}, schema=arrow_schema(table.schema)))
+    table.delete("k = 3")
+    found = table.scan_changes().to_arrow().to_pylist()
+    assert [(row["k"], row["s"], row["l"]) for row in found] == [*rows, rows[2]]
 
 
 def test_equality_deletes_are_changes() -> None:

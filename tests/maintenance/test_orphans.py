@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
@@ -94,6 +95,25 @@ def test_tables_that_share_files_or_folders_are_refused(tmp_path):
     builder.set({"gc.enabled": "false"})
     with pytest.raises(InvalidInput, match=r"gc\.enabled"):
         builder.table.maintenance.remove_orphans()
+
+
+@pytest.mark.parametrize("location", [None, "data"])
+def test_tables_of_one_folder_are_refused_unless_it_is_forced(tmp_path, location):
+    catalog = fb.catalog("lake", type="sql", uri=f"sqlite:///{tmp_path}/lake.db", warehouse=str(tmp_path / "lake"))
+    catalog.create_namespace("db")
+    folder = str(tmp_path / "lake" / "shared")
+    one, other = (catalog.create_table(f"db.{name}", "id bigint", location=folder) for name in ("one", "other"))
+    one.append(pa.table({"id": [1]}))
+    other.append(pa.table({"id": [2]}))
+    age(tmp_path, days=5)
+    where = None if location is None else f"{folder}/{location}"
+    with pytest.raises(InvalidInput, match=r"another table .* has its metadata in the same folder"):
+        one.maintenance.remove_orphans(dry_run=False, location=where)
+    assert other.scan().count() == 1
+    catalog.drop_table("db.other")
+    assert one.maintenance.remove_orphans(dry_run=False, location=where, force=True).locations
+    assert one.maintenance.remove_orphans(location=f"{folder}/data", force=True).locations == ()
+    assert one.maintenance.check(read_rows=True).ok
 
 
 def aliased(builder: TableBuilder, prefix: str) -> list[FileInfo]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import fastavro
@@ -29,10 +30,10 @@ from floeberg.spec.snapshots.manifest_entry import (
     ManifestEntry,
     ManifestFile,
 )
-from floeberg.spec.types import LONG, FixedType, NestedField
+from floeberg.spec.types import LONG, DecimalType, FixedType, NestedField
 from strategies.avro_variations import plain_records
 
-SCHEMA = Schema(NestedField(1, "id", LONG), NestedField(2, "f", FixedType(3)))
+SCHEMA = Schema(NestedField(1, "id", LONG), NestedField(2, "f", FixedType(3)), NestedField(3, "d", DecimalType(38, 5)))
 SNAPSHOT_ID = 7
 
 
@@ -174,3 +175,19 @@ def test_fixed_partition_values_are_read_with_and_without_a_length_before_them(s
     assert expected.get_column("record_count").to_list() == [
         record["data_file"]["record_count"] for record in plain_records(written.data)
     ]
+
+
+def test_decimal_partition_values_that_are_plain_bytes_keep_all_their_digits() -> None:
+    spec = spec_of("d")
+    values = [Decimal("123456789012345678901234567890123.45678"), Decimal("-123456789012345678901234567890123.45679")]
+    written = manifest(spec, [(value,) for value in values], [1, 1])
+
+    def without_logical_type(schema: Any) -> None:
+        (partition,) = field(field(schema, "data_file")["type"], "partition")["type"]["fields"]
+        declared = next(branch for branch in partition["type"] if branch != "null")
+        for key in ("logicalType", "precision", "scale"):
+            del declared[key]
+
+    data = again(written.data, without_logical_type)
+    frame = framed(data, written.to_manifest_file("m.avro"), spec)
+    assert frame.get_column("partition").struct.field("1000").to_list() == values

@@ -78,3 +78,36 @@ def test_a_transaction_changes_the_rows_of_the_snapshot_that_it_rolled_back_to(t
             refs.rollback_to_snapshot(start.snapshot_id)
         tx.delete("k = 3")
     assert sorted(table.scan().to_arrow()["k"].to_pylist()) == [1, 2]
+
+
+def replace_rows(table: Table, **properties: str) -> list[int]:
+    """The keys after two open transactions deleted the same rows, of which there are none, and inserted them."""
+    with table.update_properties() as update:
+        update.set(properties)
+    first, second = table.transaction(), table.transaction()
+    for key, tx in ((10, first), (20, second)):
+        with tx:
+            tx.delete("v = 5")
+            tx.update({"v": 6}, "v = 5")
+            tx.append(pa.table({"k": [key], "v": [5]}))
+    return sorted(table.refresh().scan().to_arrow()["k"].to_pylist())
+
+
+def test_of_two_transactions_that_delete_rows_that_are_not_there_and_insert_them_one_is_refused(table: Table) -> None:
+    with pytest.raises(ValidationConflict, match="found no such rows"):
+        replace_rows(table)
+    assert sorted(table.refresh().scan().to_arrow()["k"].to_pylist()) == [1, 2, 3, 10]
+
+
+def test_under_snapshot_isolation_rows_that_were_added_meanwhile_are_missed(table: Table) -> None:
+    levels = {f"write.{kind}.isolation-level": "snapshot" for kind in ("delete", "update")}
+    assert replace_rows(table, **levels) == [1, 2, 3, 10, 20]
+
+
+def test_a_transaction_that_found_nothing_to_change_is_refused_by_nothing(table: Table) -> None:
+    tx = table.transaction()
+    table.append(pa.table({"k": [4], "v": [5]}))
+    before = table.metadata_location
+    with tx:
+        tx.delete("v = 5")
+    assert table.refresh().metadata_location == before

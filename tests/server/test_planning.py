@@ -10,6 +10,7 @@ from pyiceberg.catalog.rest import RestCatalog
 
 import floeberg as fb
 from floeberg.api.scan import to_expression as parse_where
+from floeberg.expr.bind import bind
 from floeberg.expr.json import to_json
 from floeberg.server.rest import planning
 from floeberg.server.served_catalog import ServedCatalog
@@ -70,6 +71,19 @@ def test_the_servers_plan_is_ours(sql_lake: RestLake, table: fb.Table, condition
     found = plan(sql_lake, filter=to_json(expression))
     assert tasks(found) == ours(table.scan(where=expression))
     assert tasks(plan(sql_lake)) == ours(table.scan())
+
+
+@pytest.mark.parametrize("condition", ["b >= X'80'", "f = X'0102'", "d > DATE '2024-01-05'", "u > '8'"])
+def test_literals_of_a_filter_are_read_as_their_columns_type_says(sql_lake: RestLake, condition: str) -> None:
+    made = sql_lake.catalog.create_table("db.t", "b binary, f fixed(2), d date, u string", partition_by=["d"])
+    for number in range(3):
+        day = pa.array([19726 + number], pa.int32()).cast(pa.date32())
+        value = bytes([0x7F + number])
+        made.append(pa.table({"b": [value], "f": [value * 2], "d": day, "u": [str(7 + number)]}))
+    expected = ours(made.scan(where=condition))
+    assert tasks(plan(sql_lake, filter=to_json(bind(parse_where(condition), made.schema)))) == expected
+    by_number = {"type": "gt", "term": "d", "value": 19727}
+    assert tasks(plan(sql_lake, filter=by_number)) == ours(made.scan(where="d > DATE '2024-01-05'"))
 
 
 def test_a_plan_of_many_files_comes_in_parts_of_one_snapshot(

@@ -69,7 +69,7 @@ class CatalogTransaction:
             raise
 
     def _commit(self) -> None:
-        changed = [(name, *pair) for name, pair in self._tables.items() if pair[1]._operations]
+        changed = [(name, *pair) for name, pair in self._tables.items() if pair[1]._changes_something]
         parts = [
             TableOperations(name, LoadedTable(table._pointer, transaction._state), transaction._operations)
             for name, table, transaction in changed

@@ -284,7 +284,8 @@ class Maintenance:
 
         Only files older than three days (or `older_than`) by the store's clock; less than 24 hours only with `force`, where
         nobody writes. `location` is a folder of the table to look in. Raises InvalidInput when gc.enabled is false, another
-        table lies in the folder, or a path has a live file's name under another scheme or authority.
+        table lies in the folder (or has its metadata in the same one, without `force`), or a path has a live file's name
+        under another scheme or authority.
         """
         self._table.refresh()
         request = OrphanRequest(

@@ -13,6 +13,7 @@ from floeberg.api.scan import ScanSource
 from floeberg.api.update import ManageRefs, UpdateProperties, UpdateSchema, UpdateSortOrder, UpdateSpec
 from floeberg.api.writing import Change, Planned
 from floeberg.commit.commit import Committed, staged
+from floeberg.commit.found_no_rows import FoundNoRows
 from floeberg.commit.idempotence import AppTransaction
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TablePointer, TableState
@@ -63,8 +64,12 @@ class Transaction(RowWrites):
         self._ended = True
         if kind is not None:
             self._discard()
-        elif self._operations or self._once is not None:
+        elif self._changes_something or self._once is not None:
             self._commit()
+
+    @property
+    def _changes_something(self) -> bool:
+        return any(not isinstance(operation, FoundNoRows) for operation in self._operations)
 
     def _commit(self) -> None:
         try:
@@ -118,6 +123,8 @@ class Transaction(RowWrites):
         if planned.operation is not None:
             self._operations += [WrittenUnder(start=self._state.metadata, planned=metadata), planned.operation]
             self._written.append(planned)
+        elif planned.found_none is not None:
+            self._operations.append(planned.found_none)
         return None
 
     def _committed_head(self, metadata: TableMetadata, branch: str) -> int | None:

@@ -14,6 +14,7 @@ from floeberg.arrow.columns.filter import referenced_ids
 from floeberg.arrow.scan.execute import TableReader
 from floeberg.arrow.write.table_writer import TableWriter, to_arrow
 from floeberg.commit.append import Append
+from floeberg.commit.found_no_rows import FoundNoRows
 from floeberg.commit.isolation import ReadView
 from floeberg.commit.operation import Operation, SnapshotTarget
 from floeberg.commit.overwrite import Overwrite
@@ -34,10 +35,12 @@ Assigned = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A change whose files are written; without an operation there is nothing to do."""
+    """A change whose files are written; without an operation there is nothing to do, and `found_none` is what a transaction
+    commits of a change that looked for rows and found none."""
 
     operation: Operation | None
     writer: TableWriter
+    found_none: FoundNoRows | None = None
 
     def failed(self, error: FloebergError) -> None:
         """Removes the files that were written, where the error proves that no commit refers to them."""
@@ -152,7 +155,9 @@ class Change:
             conflict_filter=condition,
             isolation=isolation_level(self._metadata, verb),
         )
-        return Planned(change.operation(view, self._target), self._writer)
+        operation = change.operation(view, self._target)
+        found_none = FoundNoRows(view=view, branch=self._target.branch) if operation is None else None
+        return Planned(operation, self._writer, found_none)
 
     def _discarding(self) -> _Discarding:
         return _Discarding(self._writer)

@@ -49,6 +49,7 @@ from floeberg.spec.types import (
     UnknownType,
     UuidType,
 )
+from floeberg.spec.values.physical import decimal_from_unscaled
 
 _MICROS_PER_DAY: Final = 86_400_000_000
 _DTYPES: Final[dict[type[IcebergType], pl.DataType]] = {
@@ -180,4 +181,4 @@ def _sized(series: pl.Series, kind: IcebergType) -> pl.Series:
 
 
 def _unscaled(raw: bytes | None, kind: DecimalType) -> Decimal | None:
-    return None if raw is None else Decimal(int.from_bytes(raw, signed=True)).scaleb(-kind.scale)
+    return None if raw is None else decimal_from_unscaled(int.from_bytes(raw, signed=True), kind.scale)

@@ -24,11 +24,24 @@ def live_files(pointer: TablePointer, state: TableState) -> Iterator[str]:
     """The locations that the table refers to, some more than once: metadata files as far back as they name each other,
     statistics, and of every snapshot, referenced or not, the manifest list, manifests, data and delete files."""
     metadata = state.metadata
-    yield from _metadata_files(pointer, state)
+    yield from metadata_files(pointer, state)
     yield join(metadata_folder(metadata), VERSION_HINT)
     yield from (file.statistics_path for file in metadata.statistics)
     yield from (file.statistics_path for file in metadata.partition_statistics)
     yield from _files_of_snapshots(pointer, metadata)
+
+
+def metadata_files(pointer: TablePointer, state: TableState) -> Iterator[str]:
+    """The current metadata file, those of its log, those of the oldest one's log, and so on."""
+    if state.metadata_location is not None:
+        yield state.metadata_location
+    metadata: TableMetadata | None = state.metadata
+    seen: set[str] = set()
+    while metadata is not None:
+        named = [entry.metadata_file for entry in metadata.metadata_log if entry.metadata_file not in seen]
+        yield from named
+        seen.update(named)
+        metadata = _read(pointer, named[0]) if named else None
 
 
 def manifests_of(pointer: TablePointer, snapshot: Snapshot, metadata: TableMetadata) -> list[ManifestFile]:
@@ -54,19 +67,6 @@ def _files_of_snapshots(pointer: TablePointer, metadata: TableMetadata) -> Itera
                 seen.add(manifest.manifest_path)
                 yield manifest.manifest_path
                 yield from live_contents(pointer, manifest, metadata).get_column("file_path")
-
-
-def _metadata_files(pointer: TablePointer, state: TableState) -> Iterator[str]:
-    """The current metadata file, those of its log, those of the oldest one's log, and so on."""
-    if state.metadata_location is not None:
-        yield state.metadata_location
-    metadata: TableMetadata | None = state.metadata
-    seen: set[str] = set()
-    while metadata is not None:
-        named = [entry.metadata_file for entry in metadata.metadata_log if entry.metadata_file not in seen]
-        yield from named
-        seen.update(named)
-        metadata = _read(pointer, named[0]) if named else None
 
 
 def _read(pointer: TablePointer, location: str) -> TableMetadata | None:

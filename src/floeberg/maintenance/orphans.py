@@ -11,14 +11,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
-from floeberg.catalogs.metadata_files import DATA_PATH, METADATA_PATH, metadata_folder, table_roots
+from floeberg.catalogs.metadata_files import (
+    DATA_PATH,
+    METADATA_PATH,
+    is_other_table,
+    metadata_folder,
+    read_metadata,
+    table_roots,
+)
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import FileInfo, Store
-from floeberg.errors import InvalidInput, StorageError
+from floeberg.errors import FloebergError, InvalidInput, StorageError
 from floeberg.files.metadata_file import codec_of_name
 from floeberg.maintenance.check import Progress
 from floeberg.maintenance.expire import GC_ENABLED
-from floeberg.maintenance.live_files import live_files
+from floeberg.maintenance.live_files import live_files, metadata_files
 from floeberg.maintenance.path_match import PathEquality, PrefixMismatch, orphans_among
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.storage.location import Location, join, parse, parse_from_user
@@ -36,7 +43,8 @@ class OrphanRequest:
     location: str | None = None
     dry_run: bool = True
     force: bool = False
-    """Whether files younger than 24 hours may be deleted, and files of a folder outside the table's location."""
+    """Whether files younger than 24 hours may be deleted, and files of a folder that is outside the table's location or holds
+    metadata of another table."""
     equal_schemes: Mapping[str, str] = field(default_factory=dict)
     equal_authorities: Mapping[str, str] = field(default_factory=dict)
     prefix_mismatch: PrefixMismatch = PrefixMismatch.ERROR
@@ -59,13 +67,15 @@ def remove_orphan_files(
     """Finds orphan files below the table's location (or a folder in it), and deletes them unless it is a dry run.
 
     Raises InvalidInput when gc.enabled is false, for a limit of less than 24 hours or a folder outside the table's location
-    (`write.data.path`) without `force`, for a folder that is not the table's own or holds another table, and for paths that
-    cannot be told apart from live ones.
+    (`write.data.path`) or metadata of another table in the table's own without `force`, for a folder that is not the table's
+    own or that another table lies in, and for paths that cannot be told apart from live ones.
     """
     metadata = state.metadata
     _check_own(metadata, state.identifier)
     _check_metadata_file(state)
     root = _root(metadata, request, state.identifier)
+    if not request.force:
+        _refuse_shared_folder(pointer, state)
     limit_ms = _limit_ms(pointer, metadata, request)
     candidates = []
     for number, info in enumerate(_listed(pointer, root, request), 1):
@@ -185,6 +195,30 @@ def _refuse_other_table(location: str, metadata: TableMetadata, identifier: str)
             "table at a time (location), or move the other table",
             table=identifier,
         )
+
+
+def _refuse_shared_folder(pointer: TablePointer, state: TableState) -> None:
+    """Raises InvalidInput when another table has its metadata in this table's own folders: its files would be taken for
+    orphans. The listing comes first, so that what a writer commits meanwhile is this table's."""
+    metadata = state.metadata
+    folders = dict.fromkeys((metadata_folder(metadata), join(metadata.location, "metadata")))
+    listed = [info.location for folder in folders for info in pointer.store_for(folder).list(folder)]
+    documents = [location for location in listed if codec_of_name(location.rpartition("/")[2]) is not None]
+    own = {parse(location).path for location in metadata_files(pointer, pointer.refresh())}
+    for location in documents:
+        if parse(location).path in own:
+            continue
+        try:
+            found = read_metadata(pointer.store_for(location), location)
+        except FloebergError:
+            continue  # gone meanwhile, or no table's
+        if is_other_table(metadata, found):
+            raise InvalidInput(
+                f"table {state.identifier}: another table (uuid {found.table_uuid}) has its metadata in the same folder, "
+                f"{location}, and its files cannot be told from orphans; move one of them, or, where no catalog has that "
+                "table any more, force it",
+                table=state.identifier,
+            )
 
 
 def _is_hidden(location: str, root: Location, metadata: TableMetadata) -> bool:

@@ -80,14 +80,17 @@ def _without_nulls(array: pa.Array) -> pa.Array:
 
 
 def counted_type(kind: pa.DataType) -> pa.DataType:
-    """The type with numbers for dates and timestamps, of which Python's own hold fewer years and no nanoseconds."""
+    """The type with numbers for dates and timestamps, of which Python's own hold fewer years and no nanoseconds. All may be
+    null in it: a required member is null where its struct is."""
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(counted_type(field.type)) for field in kind])
+        return pa.struct([field.with_type(counted_type(field.type)).with_nullable(True) for field in kind])
     if pa.types.is_map(kind):
         key, item = kind.key_field, kind.item_field
-        return pa.map_(key.with_type(counted_type(key.type)), item.with_type(counted_type(item.type)))
+        return pa.map_(
+            key.with_type(counted_type(key.type)), item.with_type(counted_type(item.type)).with_nullable(True)
+        )
     if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(counted_type(kind.value_type)))
+        return pa.list_(kind.value_field.with_type(counted_type(kind.value_type)).with_nullable(True))
     if pa.types.is_date32(kind):
         return pa.int32()
     return pa.int64() if pa.types.is_timestamp(kind) else kind

@@ -11,14 +11,15 @@ import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from floeberg.api.table import Table
 from floeberg.errors import BadRequest
+from floeberg.expr.bind import bind
 from floeberg.expr.json import for_others, from_json, to_json
-from floeberg.expr.nodes import TRUE
+from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice
@@ -27,6 +28,7 @@ from floeberg.server.rest.calls import Answer, Call, in_request
 from floeberg.spec.json.fields import JsonFields
 from floeberg.spec.metadata.partition_types import partition_type_of
 from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 from floeberg.spec.values.single_value_json import to_json as value_to_json
 
@@ -107,9 +109,11 @@ class ScanRequest:
             cache=table._caches.frames,
         )
 
-    def _filter(self, schema: Any) -> Any:
+    def _filter(self, schema: Schema) -> Expression:
+        """The filter over the schema's columns, whose types say what its literals mean."""
         with in_request():
-            return TRUE if self.filter is None else from_json(self.filter, schema=schema)
+            found = TRUE if self.filter is None else from_json(self.filter, schema=schema)
+        return bind(found, schema, case_sensitive=self.case_sensitive, physical_literals=True)
 
 
 def plan_table_scan(call: Call) -> Answer:
