@@ -88,6 +88,8 @@ class SessionState:
     cached: dict[CacheKey, CachedTable] = field(default_factory=dict)
     settings_before: dict[str, str] = field(default_factory=dict)
     """Settings that attach changed and detach restores."""
+    settings_chosen: dict[str, str] = field(default_factory=dict)
+    """Settings that had no value before attach, and the value that it chose."""
     from_settings: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """The settings that each catalog was opened with, where it came from them."""
     java_runtime: bool = False
