@@ -23,6 +23,7 @@ from floeberg.spark.query.evolved_columns import changed_columns, evolved_frame,
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.functions import function_calls
 from floeberg.spark.query.metadata_answers import metadata_answers
+from floeberg.spark.query.row_queries import RowQueries
 from floeberg.spark.query.statement_keys import SelectedTable, StatementKeys, join_keys_of, keys_of, prunes_joins
 from floeberg.spark.query.view_columns import columns_as_they_are, conditions_inside, has_other_types, view_frame
 from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_columns, view_text
@@ -84,8 +85,8 @@ def run_query(execution: Execution, references: References, given: Sequence[Cond
 
 def _run_query(execution: Execution, references: References, given: Sequence[Condition]) -> DataFrame:
     chosen = [_chosen(execution, table) for table in references.tables]
-    if _may_have_row_query(execution, references, chosen):
-        execution = replace(execution, has_row_query=True)
+    reads_views = any(one.resolved.table is None for one in chosen)
+    execution = replace(execution, has_row_query=RowQueries(execution, references, reads_views=reads_views))
     conditions = _statement_keys(execution, references, chosen, given).bound()
     sources = [
         _source(execution, table, one, found)
@@ -133,13 +134,6 @@ def _run_query(execution: Execution, references: References, given: Sequence[Con
         result = apart_from_cached(result)
     remember_sources(result, read)
     return result
-
-
-def _may_have_row_query(execution: Execution, references: References, chosen: Sequence[_Chosen]) -> bool:
-    """Whether a query stands for a value in the statement, or may do so in a view or DataFrame that it reads."""
-    if references.has_row_query or references.walk.others or any(one.resolved.table is None for one in chosen):
-        return True
-    return any(not isinstance(given, int | float | str) for given in execution.kwargs.values())
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
@@ -330,8 +324,8 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
         where=where,
         metadata_columns=columns,
         skips_row_groups=not execution.has_invalid_utf8,
-        folds_empty=not execution.has_row_query,
         keys=keys,
+        keeps_one=execution.has_row_query,
         reuse=True,
     )
 
@@ -375,8 +369,8 @@ def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Se
             selection,
             where=where,
             skips_row_groups=not execution.has_invalid_utf8,
-            folds_empty=not execution.has_row_query,
             keys=keys_of(found),
+            keeps_one=execution.has_row_query,
         )
         return frame, schema
 

@@ -30,6 +30,8 @@ class FrameScan:
     schema: Schema
     projection: Schema
     options: FrameOptions
+    skips_row_groups: bool
+    """Whether Parquet may skip row groups by the filters that Spark pushes down."""
     cache: FrameCache | None
     own_file_name: bool
     """Whether Spark's own hidden column tells the file, because one reader reads all of it."""
