@@ -40,6 +40,8 @@ class Execution:
     """The views that the text is part of, the outermost first."""
     has_invalid_utf8: bool = False
     """Whether a constant may be a string that is not UTF-8."""
+    frame_views: int = 0
+    """In how many views of DataFrames the text stands, one inside another."""
     has_row_query: Callable[[], bool] = bool
     """Whether the statement, or one that this is a part of, may have a query that stands for a value."""
 

@@ -226,7 +226,7 @@ def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -
         options=scan.options,
         skips_row_groups=scan.skips_row_groups,
     )
-    return frame
+    return frame if scan.shown is None else scan.shown(frame)
 
 
 def _plan(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -37,6 +37,9 @@ class FrameScan:
     """Whether Spark's own hidden column tells the file, because one reader reads all of it."""
     pruned_by: tuple[PrunedBy, ...] = ()
     """The joins that left out files."""
+    shown: Callable[[Any], Any] | None = None
+    """What makes the DataFrame's columns of the table's, and leaves metadata columns after them; None where they are the
+    same."""
 
 
 @dataclass(frozen=True, slots=True)
