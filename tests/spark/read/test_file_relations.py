@@ -123,3 +123,12 @@ def test_a_spark_that_takes_no_such_index_loads_every_frame(made: Any, monkeypat
     monkeypatch.setattr(file_relations, "_files", refuses)
     assert sorted(row.id for row in made.table("lake.db.made").collect()) == [1, 2, 3, 4]
     assert len(loaded) == 2
+
+
+def test_a_frame_of_no_files_is_never_loaded_without_a_path(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which Spark would warn of."""
+    session.sql("CREATE TABLE lake.db.no_files (id BIGINT, no_files BIGINT)")
+    loaded = _loads(monkeypatch)
+    assert [session.table("lake.db.no_files").collect() for _ in range(2)] == [[], []]
+    assert [len(list(paths)) for paths in loaded] == [1]
+    session.sql("DROP TABLE lake.db.no_files")

@@ -22,6 +22,7 @@ ROWS = {
     "one_r": {"rk": [100], "u": [1]},
     "one_z": {"zk": pa.array([], pa.int64())},
 }
+TWO_BY_A_FUNCTION = "one_function()"
 TWO_EQUAL = "(SELECT w FROM lake.db.one_s WHERE sk = 7)"
 TWO_BY_A_JOIN = "(SELECT rk FROM lake.db.one_r JOIN lake.db.one_s ON rk = w WHERE sk = 7)"
 ERROR = "SCALAR_SUBQUERY_TOO_MANY_ROWS"
@@ -37,7 +38,9 @@ def tables(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[A
         (folder / name).mkdir()
         pq.write_table(rows, folder / name / "rows.parquet")
         session.read.parquet(str(folder / name)).createOrReplaceTempView(name)
+    session.sql("CREATE TEMPORARY FUNCTION one_function() RETURNS BIGINT RETURN (SELECT w FROM one_s WHERE sk = 7)")
     yield session
+    session.sql("DROP TEMPORARY FUNCTION one_function")
     for name in ROWS:
         session.catalog.dropTempView(name)
         session.lake.drop_table(f"db.{name}")
@@ -51,7 +54,7 @@ def outcome(frame: Any) -> Any:
 
 
 @pytest.mark.connect
-@pytest.mark.parametrize("row", [TWO_EQUAL, TWO_BY_A_JOIN])
+@pytest.mark.parametrize("row", [TWO_EQUAL, TWO_BY_A_JOIN, TWO_BY_A_FUNCTION])
 @pytest.mark.parametrize(
     "sql",
     [
@@ -63,14 +66,17 @@ def outcome(frame: Any) -> Any:
         "SELECT * FROM lake.db.one_f JOIN lake.db.one_d ON k = dk WHERE x = 2 AND v + 1 = {row}",
         "SELECT * FROM lake.db.one_f WHERE k > 100 AND v + 1 = {row}",
         "SELECT * FROM lake.db.one_f WHERE k > 100 AND k = {row}",
+        "SELECT count(*) FROM lake.db.one_z WHERE zk = {row}",
+        "FROM lake.db.one_z |> WHERE zk = {row}",
+        "SELECT * FROM lake.db.one_z WHERE zk IN (SELECT k FROM lake.db.one_f WHERE v = {row})",
     ],
 )
 def test_two_equal_rows_are_an_error_where_no_file_is_left(tables: Any, sql: str, row: str) -> None:
     sql = sql.format(row=row)
     assert outcome(tables.sql(sql.replace("lake.db.", ""))) == ERROR
     assert outcome(tables.sql(sql)) == ERROR
-    one = sql.replace("sk = 7", "sk = 7 AND w = 5")
-    assert outcome(tables.sql(one)) == outcome(tables.sql(one.replace("lake.db.", ""))) == []
+    one = sql.replace("sk = 7", "sk = 7 AND w = 5").replace(TWO_BY_A_FUNCTION, "-1")
+    assert outcome(tables.sql(one)) == outcome(tables.sql(one.replace("lake.db.", "")))
 
 
 def test_two_rows_of_a_query_in_a_view_are_an_error_where_no_file_is_left(tables: Any) -> None:
@@ -91,6 +97,15 @@ FRAMES: dict[str, Callable[[Any, str], Any]] = {
     "a frame given": lambda spark, of: spark.sql(
         f"SELECT * FROM {{z}} WHERE zk = {TWO_EQUAL.replace('lake.db.', of)}", z=spark.table(f"{of}one_z")
     ),
+    "the result of a statement": lambda spark, of: spark.sql(f"SELECT * FROM {of}one_z").where(
+        f"zk = {TWO_EQUAL.replace('lake.db.', of)}"
+    ),
+    "a result without files": lambda spark, of: spark.sql(f"SELECT * FROM {of}one_f WHERE k > 100").where(
+        f"v = {TWO_EQUAL.replace('lake.db.', of)}"
+    ),
+    "a function beside a result": lambda spark, of: spark.sql(f"SELECT * FROM {of}one_f WHERE k > 100").selectExpr(
+        TWO_BY_A_FUNCTION
+    ),
     "a query of a frame": lambda spark, of: spark.table(f"{of}one_z").where(
         F.col("zk") == spark.table(f"{of}one_s").select("w").scalar()
     ),
@@ -102,6 +117,61 @@ FRAMES: dict[str, Callable[[Any, str], Any]] = {
 def test_two_rows_beside_a_frame_are_an_error_where_no_file_is_left(tables: Any, made: str) -> None:
     assert outcome(FRAMES[made](tables, "")) == ERROR
     assert outcome(FRAMES[made](tables, "lake.db.")) == ERROR
+
+
+CHANGES = {
+    "DELETE FROM lake.db.one_z WHERE zk = {row}": "SELECT * FROM one_z WHERE zk = {row}",
+    "DELETE FROM lake.db.one_f WHERE k > 100 AND v = {row}": "SELECT * FROM one_f WHERE k > 100 AND v = {row}",
+    "UPDATE lake.db.one_f SET v = 1 WHERE k > 100 AND v = {row}": "SELECT * FROM one_f WHERE k > 100 AND v = {row}",
+    "UPDATE lake.db.one_f SET v = {row} WHERE k > 100": "SELECT {row} FROM one_f WHERE k > 100",
+    "WITH one_c AS (SELECT k FROM lake.db.one_f WHERE v = {row}) DELETE FROM lake.db.one_z WHERE zk IN (SELECT k FROM one_c)": (
+        "SELECT * FROM one_z WHERE zk IN (SELECT k FROM one_f WHERE v = {row})"
+    ),
+    "MERGE INTO lake.db.one_z USING lake.db.one_f ON zk = k AND zk = {row} WHEN MATCHED THEN DELETE": (
+        "SELECT * FROM one_z JOIN one_f ON zk = k AND zk = {row}"
+    ),
+    "MERGE INTO lake.db.one_f t USING lake.db.one_f s ON t.k = s.k + 100 WHEN MATCHED THEN UPDATE SET v = {row}": (
+        "SELECT /*+ BROADCAST(s) */ {row} FROM one_f t JOIN one_f s ON t.k = s.k + 100"
+    ),
+    "MERGE INTO lake.db.one_f USING lake.db.one_z ON k = zk WHEN NOT MATCHED THEN INSERT (k, v) VALUES (zk, {row})": (
+        "SELECT zk, {row} FROM one_z"
+    ),
+    "MERGE INTO lake.db.one_z USING lake.db.one_f ON zk = k WHEN NOT MATCHED BY SOURCE AND zk = {row} THEN DELETE": (
+        "SELECT zk = {row} FROM one_z"
+    ),
+    "INSERT INTO lake.db.one_f SELECT zk, zk FROM lake.db.one_z WHERE zk = {row}": "SELECT * FROM one_z WHERE zk = {row}",
+    "INSERT OVERWRITE lake.db.one_z SELECT {row} FROM lake.db.one_f WHERE k > 100": "SELECT {row} FROM one_f WHERE k > 100",
+    "CREATE TABLE lake.db.one_made AS SELECT * FROM lake.db.one_z WHERE zk = {row}": "SELECT * FROM one_z WHERE zk = {row}",
+}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("row", [TWO_EQUAL, TWO_BY_A_FUNCTION])
+@pytest.mark.parametrize("change", CHANGES)
+def test_two_rows_are_an_error_of_a_change_that_has_no_file_to_read(tables: Any, change: str, row: str) -> None:
+    before = {name: outcome(tables.table(f"lake.db.{name}")) for name in ROWS}
+    assert outcome(tables.sql(CHANGES[change].format(row=row).replace("lake.db.", ""))) == ERROR
+    with pytest.raises(Exception, match=ERROR):
+        tables.sql(change.format(row=row))
+    assert {name: outcome(tables.table(f"lake.db.{name}")) for name in ROWS} == before
+    assert not tables.catalog.tableExists("lake.db.one_made")
+
+
+@pytest.mark.connect
+def test_two_rows_are_an_error_of_a_merge_by_columns_that_has_no_file_to_read(tables: Any) -> None:
+    merge = tables.table("lake.db.one_f").mergeInto("lake.db.one_z", F.expr("one_z.zk = k")).whenMatched()
+    with pytest.raises(Exception, match=ERROR):
+        merge.update({"zk": F.expr(TWO_BY_A_FUNCTION)}).merge()
+
+
+@pytest.mark.connect
+def test_a_change_without_a_file_to_read_that_has_one_row_to_compare_with_changes_nothing(tables: Any) -> None:
+    for change in CHANGES:
+        if "one_made" not in change and "NOT MATCHED" not in change:
+            tables.sql(change.format(row="(SELECT u FROM lake.db.one_r)"))
+    assert {name: outcome(tables.table(f"lake.db.{name}")) for name in ROWS} == {
+        name: outcome(tables.table(name)) for name in ROWS
+    }
 
 
 def test_a_table_without_files_is_compared_with_the_row_of_a_query(tables: Any, tmp_path: Path) -> None:

@@ -20,6 +20,11 @@ CHANGES = {
     "made anew": ["DROP COLUMN v", "ADD COLUMN v INT"],
     "swapped inside": ["RENAME COLUMN v.x TO tmp", "RENAME COLUMN v.y TO x", "RENAME COLUMN v.tmp TO y"],
 }
+ADDED = {
+    "added": ["ADD COLUMN x INT"],
+    "added first": ["ADD COLUMN x INT FIRST"],
+    "moved": ["ALTER COLUMN w FIRST"],
+}
 Make = Callable[[Any], Any]
 WITHOUT_V: dict[str, Make] = {
     "a column": lambda df: df.select("id"),
@@ -30,6 +35,11 @@ WITHOUT_V: dict[str, Make] = {
     "another v": lambda df: df.withColumn("v", df.id).selectExpr("v AS id"),
     "an alias": lambda df: df.alias("q").select("q.id"),
     "a v that is not used": lambda df: df.selectExpr("id", "v AS z").select("id"),
+    "a metadata column": lambda df: df.select("id", "_pos").where("_pos = 0").drop("_pos"),
+    "a metadata column in a condition": lambda df: df.filter("_pos = 0").select("id"),
+    "a metadata column beside a bound one": lambda df: df.filter(df.id > 0).select(df.id, "_pos").select("id"),
+    "a metadata column in an expression": lambda df: df.selectExpr("id + _pos AS id"),
+    "a metadata column added": lambda df: df.withColumn("p", df["_pos"]).selectExpr("id + p AS id"),
 }
 WITH_V: dict[str, Make] = {
     "all": lambda df: df,
@@ -40,7 +50,17 @@ WITH_V: dict[str, Make] = {
     "an expression": lambda df: df.selectExpr("id", "struct(v) AS s").select("s"),
     "an alias of the same name": lambda df: df.selectExpr("id AS v", "hash(v) AS z"),
     "places": lambda df: df.toDF("a", "b", "c").select("b"),
+    "a metadata column": lambda df: df.select("v", "_pos"),
+    "a metadata column in a condition": lambda df: df.filter("_pos = 0"),
+    "a metadata column added": lambda df: df.withColumn("p", df["_pos"]),
 }
+
+WITH_METADATA = {
+    "a metadata column": "v, _pos",
+    "a metadata column in a condition": "id, v, w",
+    "a metadata column added": "id, v, w, _pos",
+}
+"""What some of them select."""
 
 
 @pytest.fixture
@@ -50,7 +70,7 @@ def table(session: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     session.sql(f"CREATE TABLE {TABLE} (id INT, v {'STRUCT<x: INT, y: INT>' if inside else 'INT'}, w INT)")
     session.sql(f"INSERT INTO {TABLE} VALUES (1, {'struct(10, 20)' if inside else 10}, 100)")
     yield session
-    for number in range(max(len(WITHOUT_V), len(WITH_V))):
+    for number in range(len(WITHOUT_V) + len(WITH_V)):
         session.catalog.dropTempView(f"evolved_{number}")
     session.sql(f"DROP TABLE {TABLE}")
 
@@ -64,7 +84,7 @@ def make_views(session: Any, kinds: dict[str, Make]) -> dict[str, str]:
 
 
 def change_table(session: Any, change: str) -> None:
-    for text in CHANGES[change]:
+    for text in (CHANGES | ADDED)[change]:
         session.sql(f"ALTER TABLE {TABLE} {text}")
     session.sql(f"INSERT INTO {TABLE} (id) VALUES (2)")
 
@@ -78,6 +98,23 @@ def test_views_that_need_no_changed_column_show_the_newest_rows(table: Any, chan
     assert shown == {kind: ["1", "2"] for kind in views}
     filtered = {kind: spark_rows(table.table(name).where("id = 2")) for kind, name in views.items()}
     assert filtered == {kind: ["2"] for kind in views}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("change", ADDED)
+def test_views_go_on_after_columns_were_added(table: Any, change: str) -> None:
+    """Those without metadata columns show what the same steps do over a DataFrame of Spark's own with the same rows."""
+    views = make_views(table, {**WITHOUT_V, **{f"v: {kind}": make for kind, make in WITH_V.items()}})
+    change_table(table, change)
+    shown = {kind: spark_rows(table.sql(f"SELECT * FROM {name}")) for kind, name in views.items()}
+    plain = table.createDataFrame([(1, 10, 100), (2, None, None)], "id INT, v INT, w INT")
+    for kind, make in WITH_V.items():
+        if kind in WITH_METADATA:
+            expected = spark_rows(table.sql(f"SELECT {WITH_METADATA[kind]} FROM {TABLE}"))
+        else:
+            expected = spark_rows(make(plain))
+        assert shown[f"v: {kind}"] == expected, kind
+    assert {kind: shown[kind] for kind in WITHOUT_V} == {kind: ["1", "2"] for kind in WITHOUT_V}
 
 
 @pytest.mark.connect

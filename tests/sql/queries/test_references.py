@@ -289,3 +289,17 @@ def test_parentheses_that_look_like_queries_cost_no_more_than_their_number() -> 
 )
 def test_a_query_stands_for_a_value(sql: str, expected: bool) -> None:
     assert find_references(sql, Everything()).has_row_query is expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT a FROM t WHERE a IN (1, 2) AND NOT (b) GROUP BY (a)", set()),
+        ("SELECT max(a), `my f` (b) FROM t", {"max", "`my f`"}),
+        ("SELECT * FROM t WHERE a = db.f() OR spark_catalog.db . g(1) > 2", {"db.f", "spark_catalog.db . g"}),
+        ("FROM t |> WHERE f(a) = 1 |> AGGREGATE sum(a)", {"f", "sum"}),
+        ("SELECT * FROM table_function(1), t", {"table_function"}),
+    ],
+)
+def test_functions_are_found_by_the_parenthesis_after_their_name(sql: str, expected: set[str]) -> None:
+    assert find_references(sql, Everything()).called_functions == expected

@@ -47,8 +47,8 @@ def _delete(execution: Execution, statement: Delete) -> Committed | None:
 def _matching(
     target: ChangedTable, text: StatementText, statement: Delete, tasks: list[FileScanTask], *, understood: bool
 ) -> Touched:
-    """The rows of the remaining files. A condition that only Spark can evaluate is analysed even if no file remains, so that
-    its errors show."""
+    """The rows of the remaining files. A condition that only Spark can evaluate is analysed even if no file remains, and
+    evaluated if it may fail without any row, so that its errors show."""
     if not tasks and understood:
         return Touched()
     alias = target.alias_text
@@ -59,4 +59,8 @@ def _matching(
         f"FROM {{floeberg_target}} AS {alias} {where}"
     )
     frame = text.frame(query, floeberg_target=target.rows(tasks))
-    return find_changes(target, frame) if tasks else Touched()
+    if tasks:
+        return find_changes(target, frame)
+    if text.has_row_query():
+        frame.collect()
+    return Touched()

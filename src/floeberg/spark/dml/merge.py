@@ -95,6 +95,9 @@ class _TextMerge(MergeRun[MergeClause]):
         )
         return found.weak
 
+    def _has_row_query(self) -> bool:
+        return self._text.has_row_query()
+
     # the queries
 
     def _joined(self, target: DataFrame, source: DataFrame) -> DataFrame:

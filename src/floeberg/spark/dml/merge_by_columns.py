@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _CONNECT: Final = "pyspark.sql.connect."
 _CONNECT_COLUMNS: Final = "floeberg.spark.dml.connect_columns"
 _UNBOUND: Final = ("CANNOT_RESOLVE_DATAFRAME_COLUMN", "MISSING_ATTRIBUTES")
+_CALL: Final = re.compile(r"(?i)\w\(|subquery")
+"""In the text of a Column: a function, or a query that stands for a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,9 @@ class _ColumnMerge(MergeRun[ColumnClause]):
             self._condition, self._columns, self._target.identifier, self._source_type, double_quoted=quoted
         )
         return target_expression(self._target, found) if found else TRUE
+
+    def _has_row_query(self) -> bool:
+        return any(_CALL.search(text) is not None for text in self._texts)
 
     # the queries
 

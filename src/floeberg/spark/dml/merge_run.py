@@ -132,6 +132,11 @@ class MergeRun(ABC, Generic[ClauseT]):
     def _own_condition(self) -> Expression:
         """The part of the condition on the target alone, or a weaker one."""
 
+    @abstractmethod
+    def _has_row_query(self) -> bool:
+        """Whether conditions or values may have a query that stands for a value: more than one row of it is an error, though
+        no row may need it."""
+
     def run(self) -> Committed | None:
         """Checks the statement, evaluates the source, plans the target by the source's keys, finds what becomes of its rows,
         and carries that out in one commit. None when nothing changes."""
@@ -146,7 +151,7 @@ class MergeRun(ABC, Generic[ClauseT]):
         if not self._clauses.by_source:
             condition = and_(self._own_condition(), keys.condition)
         tasks = target.plan(condition)
-        touched, updated = self._found(tasks, keys) if tasks else (Touched(), None)
+        touched, updated = self._found(tasks, keys) if tasks else self._found_nowhere(keys)
         with removed_on_failure(target, touched.written):
             self._check_matched_once(touched)
             unmatched = keys.rows - len(touched.matched) if self._clauses.inserts else 0
@@ -154,6 +159,8 @@ class MergeRun(ABC, Generic[ClauseT]):
             if unmatched:
                 inserted = self._inserted(without_rows(self._source, touched.matched))
                 rows = inserted if rows is None else rows.union(inserted)
+            elif self._clauses.inserts and self._has_row_query():
+                self._inserted(without_rows(self._source, touched.matched)).collect()  # for its errors
             if rows is None and not touched.positions:
                 return None
             most = unmatched if updated is None else unmatched + touched.updated
@@ -184,8 +191,7 @@ class MergeRun(ABC, Generic[ClauseT]):
     def _found(self, tasks: list[FileScanTask], keys: SourceKeys) -> tuple[Touched, DataFrame | None]:
         """The rows that the source matches, and the new versions of updated rows that are not written yet."""
         target, clauses = self._target, self._clauses
-        source = F.broadcast(self._source) if keys.rows <= _BROADCAST_ROWS else self._source
-        joined = self._joined(target.rows(tasks), source)
+        joined = self._joined_with_source(target.rows(tasks), keys)
         checked = clauses.checks_cardinality
         if not clauses.updates:
             return find_changes(target, self._changes(joined, with_rows=False), checks_cardinality=checked), None
@@ -195,6 +201,19 @@ class MergeRun(ABC, Generic[ClauseT]):
         joined = evaluated_once(joined)
         touched = find_changes(target, self._changes(joined, with_rows=False), checks_cardinality=checked)
         return touched, self._updated(joined) if touched.updated else None
+
+    def _found_nowhere(self, keys: SourceKeys) -> tuple[Touched, DataFrame | None]:
+        """What the source matches where no file of the target is left: nothing, or an error that is due without any row."""
+        if self._has_row_query():
+            joined = self._joined_with_source(self._no_rows, keys)
+            joined.collect()
+            if self._clauses.updates_by_source:
+                self._by_source_rows(joined, new_row_columns(self._target)).collect()
+        return Touched(), None
+
+    def _joined_with_source(self, target: DataFrame, keys: SourceKeys) -> DataFrame:
+        source = F.broadcast(self._source) if keys.rows <= _BROADCAST_ROWS else self._source
+        return self._joined(target, source)
 
     def _changes(self, joined: DataFrame, *, with_rows: bool) -> DataFrame:
         """For each matched row: what happens to it, its file and position, and the source row; with its new version, if asked

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.query.row_queries import RowQueries
 from floeberg.spark.query.run import query_frame
-from floeberg.sql.queries.references import Rewrite, apply_rewrites, double_braces, find_references, single_braces
+from floeberg.sql.queries.references import (
+    References,
+    Rewrite,
+    apply_rewrites,
+    double_braces,
+    find_references,
+    single_braces,
+)
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import TableIdentifier
@@ -29,6 +37,8 @@ class StatementText:
     execution: Execution
     scope: Sequence[tuple[TableIdentifier, str]] = ()
     _cursor: Cursor = field(init=False)
+    _expressions: dict[Span, References] = field(init=False, default_factory=dict)
+    """What conditions and values that were asked for refer to."""
 
     def __post_init__(self) -> None:
         quoted = self.execution.session.double_quoted_identifiers
@@ -51,6 +61,7 @@ class StatementText:
             scope=self.scope,
             expression=True,
         )
+        self._expressions[span] = found
         return f"({self._written(span, found.qualifiers)})"
 
     def verbatim(self, span: Span | None) -> str:
@@ -68,6 +79,18 @@ class StatementText:
             text = single_braces(text)
         part = replace(execution, sql=text, kwargs={**execution.kwargs, **frames})
         return query_frame(part, text)
+
+    def has_row_query(self) -> bool:
+        """Whether the conditions and values so far may have a query that stands for a value: more than one row of it is an
+        error, though the changed table may have no row that needs it."""
+        if self._cursor.tokens[0].upper == "WITH":
+            return True
+        return any(self._may_have_row_query(references) for references in self._expressions.values())
+
+    def _may_have_row_query(self, references: References) -> bool:
+        execution = self.execution
+        reads_views = any(execution.resolve(table.identifier).table is None for table in references.tables)
+        return RowQueries(execution, references, reads_views=reads_views)()
 
     def _written(self, span: Span, rewrites: Sequence[Rewrite]) -> str:
         # The user's text is a template only when `spark.sql` was given frames for it.

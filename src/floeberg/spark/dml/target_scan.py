@@ -23,6 +23,7 @@ from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.native_scan import NativeScan
 from floeberg.spark.read.parquet.field_names import tasks_with_nan
 from floeberg.spark.read.parquet.partition_columns import tasks_unsure
+from floeberg.spark.read.parquet.scan import frame_of_no_files
 from floeberg.spark.read.routes import ColumnChoice, route
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.workers.in_workers import map_in_workers
@@ -75,7 +76,7 @@ def live_rows(
         splits = SplitOptions.of(table.state.metadata.properties)
         frames.append(arrow_frame(spark, by_arrow, files, projection, splits=splits, exact=True))
     if not frames:
-        frames = [spark.createDataFrame([], exact_frame_schema(projection.fields))]
+        frames = [frame_of_no_files(spark, exact_frame_schema(projection.fields).fields)]
     whole: DataFrame = reduce(lambda one, other: one.union(other), frames)
     return whole
 

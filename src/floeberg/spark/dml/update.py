@@ -72,6 +72,8 @@ def _update(execution: Execution, statement: Update) -> Committed | None:
     tasks = target.plan(condition.weak)
     changes = text.frame(query, floeberg_target=target.rows(tasks) if tasks else empty)
     if not tasks:
+        if text.has_row_query():
+            changes.collect()  # for its errors: more than one row of such a query needs no row of the table
         return None
     at_once = can_find_and_write_in_one_job(target, tasks)
     if not at_once:

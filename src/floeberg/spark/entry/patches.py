@@ -25,9 +25,9 @@ from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, ses
 from floeberg.spark.host.session_settings import forget_settings
 from floeberg.spark.host.spark_errors import quote_statement, raises_spark_errors, statement_of, with_hint
 from floeberg.spark.host.views import marked
-from floeberg.spark.query.run import frame_view
+from floeberg.spark.query.run import frame_view, remember_frame_view
 from floeberg.spark.read.derived_frames import METHODS as DERIVING
-from floeberg.spark.read.derived_frames import derived
+from floeberg.spark.read.derived_frames import ViewOrigin, derived, note_origin
 from floeberg.spark.read.named_tables import named_frame, refuse_view_options
 from floeberg.sql.queries.references import double_braces
 from floeberg.sql.text.cursor import parse_parts
@@ -137,7 +137,9 @@ def table_by_name(session: AttachedSession, name: str, options: dict[str, Any] |
     resolved = session.resolve(identifier)
     if resolved.table is None:
         refuse_view_options(name, options or {})
-        return run_sql(session, f"SELECT * FROM {name}")
+        frame = run_sql(session, f"SELECT * FROM {name}")
+        note_origin(frame, ViewOrigin(resolved))
+        return frame
     return named_frame(session, resolved, options)
 
 
@@ -160,7 +162,7 @@ def _temporary_view(method: str) -> Method:
         original(self if view is None else marked(self, view.mark), method)(name)
         session.forget_view(key)
         if view is not None:
-            session.remember_view(key, view)
+            remember_frame_view(session, key, view)
 
     return create
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,9 @@ class Execution:
     """The views that the text is part of, the outermost first."""
     has_invalid_utf8: bool = False
     """Whether a constant may be a string that is not UTF-8."""
-    has_row_query: bool = False
+    frame_views: int = 0
+    """In how many views of DataFrames the text stands, one inside another."""
+    has_row_query: Callable[[], bool] = bool
     """Whether the statement, or one that this is a part of, may have a query that stands for a value."""
 
     @property

@@ -12,13 +12,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import types as st
 
 from floeberg.scan.last_used import LastUsed
-from floeberg.spark.host.gateway import BETWEEN, string_array, tools
+from floeberg.spark.host.gateway import BETWEEN, is_classic, string_array, tools
 from floeberg.spark.host.originals import original
 
 logger = logging.getLogger("floeberg")
@@ -40,14 +42,21 @@ def load_files(
     spark: Any, source: str, schema: st.StructType, *, options: Mapping[str, str], paths: Sequence[str]
 ) -> Files:
     """As `spark.read.format(source).schema(schema).options(**options).load(paths)`, each of which is a file."""
-    array = string_array(spark, paths)
+    array = string_array(spark, paths) if paths else _no_texts(spark)
     if array is None:
         reader = original(original(original(spark, "read"), "schema")(schema), "options")(**options)
         frame = original(original(reader, "format")(source), "load")(list(paths))
         return Files(frame, list(frame.inputFiles()), None)
     found = _source(spark, source, schema, options)
+    if not paths:
+        found.learn_parts(spark)
     are_whole = all(_WHOLE_PATH.fullmatch(path) for path in paths)
     return (found.by_index(spark, array, files=len(paths)) if are_whole else None) or found.by_load(spark, array)
+
+
+def _no_texts(spark: Any) -> Any | None:
+    """An array of no texts in the JVM of a classic session."""
+    return spark.sparkContext._gateway.new_array(spark._jvm.java.lang.String, 0) if is_classic(spark) else None
 
 
 def load_log(spark: Any, source: str, schema: st.StructType, *, options: Mapping[str, str], folder: str) -> Files:
@@ -95,6 +104,12 @@ class _Source:
         except Exception as error:  # whatever Spark says against it: `load` tells what is wrong with the files
             logger.debug("files are loaded by their paths: %s", error)
             return None
+
+    def learn_parts(self, spark: Any) -> None:
+        """Finds what relations share by an empty folder: to load no path at all has Spark warn the user of it."""
+        if self.parts is None:
+            with TemporaryDirectory(prefix="floeberg-no-files-") as folder:
+                self.by_load(spark, string_array(spark, [Path(folder).as_uri()]))
 
     def by_load(self, spark: Any, array: Any) -> Files:
         """The files as `load` finds them."""

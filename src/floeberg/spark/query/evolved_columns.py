@@ -46,11 +46,12 @@ def _shape(field: NestedField) -> Any:
 
 
 def evolved_frame(
-    old: DataFrame, before: Schema, now: DataFrame, after: Schema, changed: Mapping[int, str]
+    old: DataFrame, before: Schema, after: Schema, changed: Mapping[int, str], now: DataFrame
 ) -> DataFrame:
-    """The columns of the old frame over the rows of the new one. Of those that changed no value can be read: whatever needs one
-    raises."""
+    """The columns of the old frame over the rows of the new one, which may have more columns after those of its schema: they
+    stay. Of the columns that changed no value can be read: whatever needs one raises."""
     places = {field.field_id: f"c{number}" for number, field in enumerate(after.fields)}
+    more = now.columns[len(places) :]
     shown = []
     for field, described in zip(before.fields, old.schema.fields, strict=True):
         if field.field_id in changed:
@@ -58,7 +59,8 @@ def evolved_frame(
         else:
             column = F.col(places[field.field_id])
         shown.append(column.alias(described.name, metadata=described.metadata or {}))
-    found: DataFrame = original(original(now, "toDF")(*places.values()), "select")(*shown)
+    named = original(now, "toDF")(*places.values(), *more)
+    found: DataFrame = original(named, "select")(*shown, *more)
     return found
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.errors import AnalysisException
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original, spark_sql
@@ -19,14 +18,16 @@ from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_pattern
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.view_settings import other_settings, under
 from floeberg.spark.host.views import FrameView
-from floeberg.spark.query.evolved_columns import changed_columns, evolved_frame, needed_change
+from floeberg.spark.query.condition_expression import condition_expression
 from floeberg.spark.query.explain import remember_sources
+from floeberg.spark.query.frame_views import FrameViewReader, catalogs_of_origin
 from floeberg.spark.query.functions import function_calls
 from floeberg.spark.query.metadata_answers import metadata_answers
+from floeberg.spark.query.row_queries import RowQueries
 from floeberg.spark.query.statement_keys import SelectedTable, StatementKeys, join_keys_of, keys_of, prunes_joins
-from floeberg.spark.query.view_columns import columns_as_they_are, conditions_inside, has_other_types, view_frame
+from floeberg.spark.query.view_columns import conditions_inside, has_other_types, view_frame
 from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_columns, view_text
-from floeberg.spark.read.derived_frames import TableOrigin, origin_of, replayed, table_of
+from floeberg.spark.read.derived_frames import DerivedOrigin, ViewOrigin, origin_of, source_of
 from floeberg.spark.read.join_keys import KeyReader
 from floeberg.spark.read.named_tables import (
     cached_or_read,
@@ -41,9 +42,7 @@ from floeberg.spark.read.named_tables import (
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS, renamed, with_own_names
 from floeberg.spark.read.reused_frames import apart_from_cached
 from floeberg.spark.read.table_cache import is_cached
-from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.conditions.predicates import Condition, IsNull, Matches
-from floeberg.sql.conditions.to_expression import to_expression
 from floeberg.sql.queries.conjuncts import table_conditions
 from floeberg.sql.queries.hidden_columns import NOTHING, hidden_columns, names_any
 from floeberg.sql.queries.hidden_uses import HiddenColumns, TableColumns
@@ -84,8 +83,8 @@ def run_query(execution: Execution, references: References, given: Sequence[Cond
 
 def _run_query(execution: Execution, references: References, given: Sequence[Condition]) -> DataFrame:
     chosen = [_chosen(execution, table) for table in references.tables]
-    if _may_have_row_query(execution, references, chosen):
-        execution = replace(execution, has_row_query=True)
+    reads_views = any(one.resolved.table is None for one in chosen)
+    execution = replace(execution, has_row_query=RowQueries(execution, references, reads_views=reads_views))
     conditions = _statement_keys(execution, references, chosen, given).bound()
     sources = [
         _source(execution, table, one, found)
@@ -133,13 +132,6 @@ def _run_query(execution: Execution, references: References, given: Sequence[Con
         result = apart_from_cached(result)
     remember_sources(result, read)
     return result
-
-
-def _may_have_row_query(execution: Execution, references: References, chosen: Sequence[_Chosen]) -> bool:
-    """Whether a query stands for a value in the statement, or may do so in a view or DataFrame that it reads."""
-    if references.has_row_query or references.walk.others or any(one.resolved.table is None for one in chosen):
-        return True
-    return any(not isinstance(given, int | float | str) for given in execution.kwargs.values())
 
 
 def _free_name(name: str, taken: Collection[str]) -> str:
@@ -330,8 +322,8 @@ def _frame(execution: Execution, source: _Source, conditions: Sequence[Condition
         where=where,
         metadata_columns=columns,
         skips_row_groups=not execution.has_invalid_utf8,
-        folds_empty=not execution.has_row_query,
         keys=keys,
+        keeps_one=execution.has_row_query,
         reuse=True,
     )
 
@@ -340,7 +332,7 @@ def view_rows(execution: Execution, resolved: Resolved, conditions: Sequence[Con
     """The rows of a view: its query is run by itself, so that nothing of the statement around it changes its meaning."""
     name = shown_name(resolved.identifier)
     if isinstance(resolved.remembered, FrameView):
-        return _frame_view(execution, name, resolved.remembered, conditions)
+        return FrameViewReader(execution, name, resolved.remembered, view_rows).rows(conditions)
     text = view_text(execution, resolved)
     inside = conditions_inside(text.columns, conditions)
     frame = run_query(text.execution, text.references, inside)
@@ -352,71 +344,31 @@ def view_rows(execution: Execution, resolved: Resolved, conditions: Sequence[Con
     return found
 
 
-def _frame_view(execution: Execution, name: str, view: FrameView, conditions: Sequence[Condition]) -> DataFrame:
-    """A view of a DataFrame over the tables as they are now."""
-    session = execution.session
-    changed: dict[int, str] = {}
-
-    def rows(origin: TableOrigin, found: Sequence[Condition] = ()) -> tuple[DataFrame, Schema]:
-        loaded = execution.resolve(origin.identifier).table
-        if loaded is None:
-            raise InvalidInput(f"view {name}: {origin.identifier} was a table when it was made and is a view now")
-        execution.read.add(origin.identifier)
-        selection = on_wap_branch(session, loaded, origin.selection)
-        if selection.metadata_table is not None:
-            return frame_of(session, loaded, selection), Schema()
-        schema = selected_schema(loaded, selection)
-        if origin.schema is not None and origin.table_uuid == loaded.state.metadata.table_uuid:
-            changed.update(changed_columns(name, origin.schema, schema))
-        where = condition_expression(session, found, schema)
-        frame = frame_of(
-            session,
-            loaded,
-            selection,
-            where=where,
-            skips_row_groups=not execution.has_invalid_utf8,
-            folds_empty=not execution.has_row_query,
-            keys=keys_of(found),
-        )
-        return frame, schema
-
-    def bound(frame: Any, now: DataFrame) -> DataFrame:
-        return view_frame(session, name, columns_as_they_are(frame), now)
-
-    def base(origin: TableOrigin, frame: Any) -> DataFrame:
-        now, schema = rows(origin)
-        if not changed or origin.schema is None:
-            return bound(frame, now)
-        return evolved_frame(frame, origin.schema, now, schema, changed)
-
-    origin = origin_of(view.frame)
-    if isinstance(origin, TableOrigin):
-        now, _ = rows(origin, conditions)
-        refused = next(iter(changed.values()), None)
-        found = now if refused is not None else bound(view.frame, now)
-        if found is not now:
-            remember_sources(found, [now])
-    else:
-        found = bound(view.frame, replayed(view.frame, base))
-        refused = needed_change(found, changed.values()) if changed else None
-    if refused is not None:
-        raise InvalidInput(refused)
-    return found
-
-
 def frame_view(session: AttachedSession, frame: Any) -> FrameView | None:
-    """What to remember of a temporary view of the DataFrame; None if it cannot be rebuilt from a table, so that Spark's own
-    view stays."""
-    table = table_of(frame)
-    if table is None or table.identifier.catalog not in session.state.catalogs:
+    """What to remember of a temporary view of the DataFrame; None if it cannot be rebuilt from a table or view, so that
+    Spark's own view stays."""
+    catalogs = catalogs_of_origin(frame)
+    if catalogs is None or not catalogs <= session.state.catalogs.keys():
         return None
-    view = FrameView(frame, session.new_mark(), frozenset({table.identifier.catalog}))
-    if not isinstance(origin_of(frame), TableOrigin):
-        try:
-            _ = _frame_view(Execution(session, ""), "", view, ()).schema
-        except (AnalysisException, InvalidInput):
-            return None  # it has columns of another DataFrame
-    return view
+    view = FrameView(frame, session.new_mark(), catalogs)
+    is_derived = isinstance(origin_of(frame), DerivedOrigin)
+    return None if is_derived and not _can_be_rebuilt(session, view) else view
+
+
+def remember_frame_view(session: AttachedSession, key: str, view: FrameView) -> None:
+    """Remembers the view, unless with its name it would read itself: a view that it was derived from may name it."""
+    session.remember_view(key, view)
+    if isinstance(source_of(view.frame), ViewOrigin) and not _can_be_rebuilt(session, view):
+        session.forget_view(key)
+
+
+def _can_be_rebuilt(session: AttachedSession, view: FrameView) -> bool:
+    """Not if it has columns of another DataFrame, and not if views are nested too deep."""
+    try:
+        _ = FrameViewReader(Execution(session, ""), "", view, view_rows).rows().schema
+    except (AnalysisException, InvalidInput):
+        return False
+    return True
 
 
 def _travelled(execution: Execution, selection: Selection, travel: TimeTravel) -> Selection:
@@ -426,17 +378,3 @@ def _travelled(execution: Execution, selection: Selection, travel: TimeTravel) -
     if moment is None:
         raise InvalidInput(f"TIMESTAMP AS OF {travel.text} is null")
     return with_timestamp(selection, int(moment))
-
-
-def condition_expression(session: AttachedSession, conditions: Sequence[Condition], schema: Schema) -> Expression:
-    """The conditions for planning, under the session's own rules of coercion."""
-    if all(isinstance(condition, Matches) for condition in conditions):
-        return TRUE
-    return to_expression(
-        conditions,
-        schema,
-        ansi=session.setting("spark.sql.ansi.enabled", "true") == "true",
-        session_time_zone=session.setting("spark.sql.session.timeZone", "UTC"),
-        case_sensitive=session.setting("spark.sql.caseSensitive", "false") == "true",
-        timestamp_ntz=session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
-    )

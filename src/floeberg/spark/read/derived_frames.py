@@ -1,5 +1,5 @@
-"""DataFrames derived from a table by filters and projections: how they were made, so that a view of one can be rebuilt over
-the table's current state at each use."""
+"""DataFrames derived from a table or view by filters and projections: how they were made, so that a view of one can be rebuilt
+over its current state at each use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from pyspark.sql import functions as F
 
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.frame_registry import plan_id, remember_steps, table_frame_of
@@ -32,6 +33,17 @@ class TableOrigin:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewOrigin:
+    """A view as it was defined when the DataFrame was made: a later view of its name is another one."""
+
+    resolved: Resolved
+
+    @property
+    def identifier(self) -> TableIdentifier:
+        return self.resolved.identifier
+
+
+@dataclass(frozen=True, slots=True)
 class DerivedOrigin:
     """A method of another DataFrame, with what it was given."""
 
@@ -41,7 +53,7 @@ class DerivedOrigin:
     kwargs: Mapping[str, Any]
 
 
-Origin: TypeAlias = TableOrigin | DerivedOrigin
+Origin: TypeAlias = TableOrigin | ViewOrigin | DerivedOrigin
 METHODS: Final = (
     "filter", "select", "selectExpr", "withColumn", "withColumns", "withColumnRenamed", "withColumnsRenamed", "drop",
     "toDF", "alias",
@@ -51,7 +63,7 @@ METHODS: Final = (
 
 def origin_of(frame: Any) -> Origin | None:
     found = getattr(frame, "__dict__", {}).get(_ORIGIN)
-    return found if isinstance(found, TableOrigin | DerivedOrigin) else None
+    return found if isinstance(found, TableOrigin | ViewOrigin | DerivedOrigin) else None
 
 
 def note_origin(frame: Any, origin: Origin) -> None:
@@ -90,19 +102,19 @@ def own_copy(value: Any) -> Any:
     return tuple(own_copy(item) for item in value) if type(value) is tuple else value
 
 
-def table_of(frame: Any) -> TableOrigin | None:
-    """The table that a DataFrame is derived from; None for any other."""
+def source_of(frame: Any) -> TableOrigin | ViewOrigin | None:
+    """The table or view that a DataFrame is derived from; None for any other."""
     origin = origin_of(frame)
     while isinstance(origin, DerivedOrigin):
         origin = origin_of(origin.parent)
     return origin
 
 
-def replayed(frame: Any, base: Callable[[TableOrigin, Any], Any]) -> Any:
-    """The frame rebuilt over what `base` gives for its table and the frame of that, with the columns of that one."""
+def replayed(frame: Any, base: Callable[[TableOrigin | ViewOrigin, Any], Any]) -> Any:
+    """The frame rebuilt over what `base` gives for its table or view and the frame of that, with the columns of that one."""
     origin = origin_of(frame)
     assert origin is not None
-    if isinstance(origin, TableOrigin):
+    if not isinstance(origin, DerivedOrigin):
         new = base(origin, frame)
     else:
         parent = replayed(origin.parent, base)

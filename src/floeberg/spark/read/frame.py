@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
 
@@ -53,23 +53,22 @@ def table_frame(
     metadata_columns: Sequence[str] = (),
     options: Mapping[str, object] | None = None,
     skips_row_groups: bool = True,
-    folds_empty: bool = False,
     keys: Sequence[JoinKey] = (),
+    keeps_one: Callable[[], bool] = bool,
     cache: FrameCache | None = None,
     kept: KeptFrames | None = None,
 ) -> Any:
     """The rows of a table's snapshot as a DataFrame, which keeps that snapshot for its life.
 
     `where` only leaves out files (and rows, where that costs nothing) that cannot match: the caller must also apply the
-    condition to the frame, and join it with whatever has the `keys`, which leave out files as well. The snapshot is given
-    here or by an option. `kept` has frames that may be used again. Raises InvalidInput, SnapshotNotFound, RefNotFound,
-    UnsupportedFeature, FormatError.
+    condition to the frame, and join it with whatever has the `keys`, which leave out files as well, all of them or all
+    but one if `keeps_one` says so. The snapshot is given here or by an option. `kept` has frames that may be used again.
+    Raises InvalidInput, SnapshotNotFound, RefNotFound, UnsupportedFeature, FormatError.
     """
     parsed = FrameOptions.of(options or {}, time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"))
-    parsed = replace(parsed, skips_row_groups=skips_row_groups, folds_empty=folds_empty)
     metadata = table.state.metadata
     _refuse_patterns(spark, metadata.current_schema, metadata.location)
-    asked = _Asked(spark, table, where, select, metadata_columns, parsed, cache)
+    asked = _Asked(spark, table, where, select, metadata_columns, parsed, skips_row_groups, cache)
     if parsed.is_incremental:
         if (snapshot_id, as_of_ms) != (None, None):
             raise InvalidInput(f"table {metadata.location}: an incremental read takes no snapshot or time beside it")
@@ -83,7 +82,7 @@ def table_frame(
         ref=_one(ref, parsed.ref, "branch or tag"),
         as_of_ms=_one(as_of_ms, parsed.as_of_ms, "as-of-timestamp"),
     )
-    return _snapshot_frame(asked, chosen, keys, kept)
+    return _snapshot_frame(asked, chosen, keys, keeps_one, kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +95,7 @@ class _Asked:
     select: Sequence[str] | None
     metadata_columns: Sequence[str]
     options: FrameOptions
+    skips_row_groups: bool
     cache: FrameCache | None
 
     def planned(
@@ -112,7 +112,15 @@ class _Asked:
             table.state.metadata, schema, select=self.select, metadata_columns=list(self.metadata_columns)
         )
         with SETTINGS.resolving():
-            frame, routes = planned_frame(spark, table, plan, schema=schema, projection=projection, options=options)
+            frame, routes = planned_frame(
+                spark,
+                table,
+                plan,
+                schema=schema,
+                projection=projection,
+                options=options,
+                skips_row_groups=self.skips_row_groups,
+            )
         return frame, FrameScan(
             table=table,
             chosen=chosen,
@@ -122,22 +130,37 @@ class _Asked:
             schema=schema,
             projection=projection,
             options=options,
+            skips_row_groups=self.skips_row_groups,
             cache=self.cache,
             own_file_name=routes.is_plain,
             pruned_by=pruned_by,
         )
 
 
-def _snapshot_frame(asked: _Asked, chosen: SnapshotChoice, keys: Sequence[JoinKey], kept: KeptFrames | None) -> Any:
+def _snapshot_frame(
+    asked: _Asked,
+    chosen: SnapshotChoice,
+    keys: Sequence[JoinKey],
+    keeps_one: Callable[[], bool],
+    kept: KeptFrames | None,
+) -> Any:
     """The rows of a snapshot, as a kept frame where there is one."""
     spark, where, options = asked.spark, asked.where, asked.options
     key: Hashable = None
     if kept is not None and asked.select is None:
-        key = frame_key(spark, asked.table, chosen, where, metadata_columns=asked.metadata_columns, options=options)
+        key = frame_key(
+            spark,
+            asked.table,
+            chosen,
+            where,
+            metadata_columns=asked.metadata_columns,
+            options=options,
+            skips_row_groups=asked.skips_row_groups,
+        )
         if not keys and (again := reused(spark, kept, key)) is not None:
             return again
     plan = _plan(asked.table, chosen, where=where, cache=asked.cache, options=options, keys=keys)
-    plan, pruned_by = pruned_by_keys(plan, keys, asked.cache, keep_one=not options.folds_empty)
+    plan, pruned_by = pruned_by_keys(plan, keys, asked.cache, keeps_one=keeps_one)
     if key is not None and pruned_by:
         key = planned_key(key, plan)
     if kept is not None and key is not None and keys and (again := reused(spark, kept, key, pruned_by)) is not None:
@@ -194,8 +217,16 @@ def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -
         plan = _plan(table, scan.chosen, where=scan.where, cache=scan.cache, options=scan.options)
     added = projected_schema(table.state.metadata, scan.schema, select=[], metadata_columns=list(columns))
     projection = Schema(*scan.projection.fields, *added.fields, schema_id=scan.projection.schema_id)
-    frame, _ = planned_frame(spark, table, plan, schema=scan.schema, projection=projection, options=scan.options)
-    return frame
+    frame, _ = planned_frame(
+        spark,
+        table,
+        plan,
+        schema=scan.schema,
+        projection=projection,
+        options=scan.options,
+        skips_row_groups=scan.skips_row_groups,
+    )
+    return frame if scan.shown is None else scan.shown(frame)
 
 
 def _plan(
@@ -222,7 +253,14 @@ def _plan(
 
 
 def planned_frame(
-    spark: Any, table: LoadedTable, plan: ScanPlan, *, schema: Schema, projection: Schema, options: FrameOptions
+    spark: Any,
+    table: LoadedTable,
+    plan: ScanPlan,
+    *,
+    schema: Schema,
+    projection: Schema,
+    options: FrameOptions,
+    skips_row_groups: bool,
 ) -> tuple[Any, Routes]:
     """The rows of planned files as one DataFrame: each group of files read by its reader. A frame of several groups, or with
     deletes, has the name of a row's file beneath its columns, where a filter still finds it; one group without deletes has
@@ -239,7 +277,7 @@ def planned_frame(
         choice=choice,
         where=plan.filter,
         names_files=mixed,
-        skips_row_groups=options.skips_row_groups,
+        skips_row_groups=skips_row_groups,
     )
     frames = _native(scan, routes)
     if routes.by_arrow:
@@ -247,11 +285,7 @@ def planned_frame(
         found = arrow_frame(spark, routes.by_arrow, files, projection, splits=splits)
         described = _described(found, projection)
         frames.append(described.select("*", F.lit(None).cast("string").alias(FILE_NAME)) if mixed else described)
-    frame = (
-        reduce(lambda one, other: one.union(other), frames)
-        if frames
-        else _empty(spark, projection, known=options.folds_empty)
-    )
+    frame = reduce(lambda one, other: one.union(other), frames) if frames else _empty(spark, projection)
     return frame.drop(FILE_NAME) if mixed else frame, routes
 
 
@@ -286,13 +320,10 @@ def _described(frame: Any, projection: Schema) -> Any:
     )
 
 
-def _empty(spark: Any, projection: Schema, *, known: bool) -> Any:
-    """No rows, of which Spark knows, or finds out when it scans no files."""
-    fields = [frame_field(field) for field in projection.fields]
-    if not known:
-        return _described(frame_of_no_files(spark, fields), projection)
-    empty = spark.range(0).select(*(F.lit(None).cast(field.dataType).alias(field.name) for field in fields))
-    return _described(empty, projection)
+def _empty(spark: Any, projection: Schema) -> Any:
+    """A scan of no files. Spark must not know beforehand that there are no rows: it would leave out what depends on them, and
+    with it an error that is due without any row, as that of more than one row of `(SELECT …)`."""
+    return _described(frame_of_no_files(spark, [frame_field(field) for field in projection.fields]), projection)
 
 
 def _one(argument: Any, option: Any, name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -30,11 +30,16 @@ class FrameScan:
     schema: Schema
     projection: Schema
     options: FrameOptions
+    skips_row_groups: bool
+    """Whether Parquet may skip row groups by the filters that Spark pushes down."""
     cache: FrameCache | None
     own_file_name: bool
     """Whether Spark's own hidden column tells the file, because one reader reads all of it."""
     pruned_by: tuple[PrunedBy, ...] = ()
     """The joins that left out files."""
+    shown: Callable[[Any], Any] | None = None
+    """What makes the DataFrame's columns of the table's, and leaves metadata columns after them; None where they are the
+    same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ never stronger than the query's own: there may be more values than the join will
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol
@@ -232,10 +232,11 @@ def key_reference(column: str, schema: Schema) -> BoundReference | None:
 
 
 def pruned_by_keys(
-    plan: ScanPlan, keys: Sequence[JoinKey], cache: FrameCache | None = None, *, keep_one: bool = False
+    plan: ScanPlan, keys: Sequence[JoinKey], cache: FrameCache | None = None, *, keeps_one: Callable[[], bool] = bool
 ) -> tuple[ScanPlan, tuple[PrunedBy, ...]]:
     """The plan without files that hold none of the keys, and who left out how many. The plan keeps the metrics of the key
-    columns. `cache` has what came of the same plan and keys before. With `keep_one` one file is left where none holds a key."""
+    columns. `cache` has what came of the same plan and keys before. Where no file holds a key, one is left if `keeps_one` says
+    so."""
     steps: list[PrunedBy] = []
     for key in keys:
         reference = key_reference(key.column, plan.schema)
@@ -244,26 +245,21 @@ def pruned_by_keys(
         found = key.keys.values(beside_rows=plan.record_count)
         if found is None:
             continue
-        same = (Same(plan), reference.field_id, key.op, key.added, keep_one, found.type, Same(found.values))
+        same = (Same(plan), reference.field_id, key.op, key.added, found.type, Same(found.values))
         key_files = len(plan) + len(found.values) // _VALUES_LIKE_A_FILE
-        fewer = kept_plan(
-            cache, same, partial(_with_keys, plan, found, key, reference, keep_one=keep_one), key_files=key_files
-        )
+        fewer = kept_plan(cache, same, partial(_with_keys, plan, found, key, reference), key_files=key_files)
+        if not len(fewer) and keeps_one():
+            fewer = with_one_file(plan)
         if len(fewer) < len(plan):
             plan = fewer
             steps.append(PrunedBy(len(plan), found.source))
     return plan, tuple(steps)
 
 
-def _with_keys(
-    plan: ScanPlan, found: KeyValues, key: JoinKey, reference: BoundReference, *, keep_one: bool
-) -> ScanPlan:
+def _with_keys(plan: ScanPlan, found: KeyValues, key: JoinKey, reference: BoundReference) -> ScanPlan:
     """The plan without files that hold none of the key's values."""
     predicate = key_predicate(found, reference, op=key.op, added=key.added)
-    if predicate is None:
-        return plan
-    fewer = with_matching_files(plan, predicate)
-    return with_one_file(plan) if keep_one and not len(fewer) else fewer
+    return plan if predicate is None else with_matching_files(plan, predicate)
 
 
 def filter_texts(where: Expression) -> tuple[str, ...]:

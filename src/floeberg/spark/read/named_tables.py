@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -126,11 +126,12 @@ def frame_of(
     where: Expression = TRUE,
     metadata_columns: Sequence[str] = (),
     skips_row_groups: bool = True,
-    folds_empty: bool = False,
     keys: Sequence[JoinKey] = (),
+    keeps_one: Callable[[], bool] = bool,
     reuse: bool = False,
 ) -> DataFrame:
-    """A table, or one of its metadata tables, as a DataFrame. Only rows with the join keys are needed. `reuse` takes one that
+    """A table, or one of its metadata tables, as a DataFrame. Only rows with the join keys are needed; where no file
+    has any, one is read if `keeps_one` says so. `reuse` takes one that
     an earlier statement made."""
     if selection.metadata_table is not None:
         return metadata_frame(session.spark, table, selection.metadata_table, selection, cache=session.state.manifests)
@@ -144,8 +145,8 @@ def frame_of(
         metadata_columns=metadata_columns,
         options=selection.options,
         skips_row_groups=skips_row_groups,
-        folds_empty=folds_empty,
         keys=keys,
+        keeps_one=keeps_one,
         cache=session.state.manifests,
         kept=session.state.frames if reuse else None,
     )

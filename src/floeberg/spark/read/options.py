@@ -57,12 +57,6 @@ class FrameOptions:
     ignore_scheme: bool = False
     by_name: bool = False
     engine: str | None = None
-    skips_row_groups: bool = True
-    """Whether Parquet may skip row groups by the filters that Spark pushes down. No option says so: the statement does."""
-    folds_empty: bool = True
-    """Whether Spark may know of a table without planned files that it is empty, and leave out what depends on its rows. Not
-    where an error may be due that plain Spark raises without any row: that of more than one row of `(SELECT …)`. A DataFrame
-    of the user's may meet such a query later."""
 
     @property
     def is_incremental(self) -> bool:

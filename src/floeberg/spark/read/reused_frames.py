@@ -39,6 +39,7 @@ def frame_key(
     *,
     metadata_columns: Sequence[str],
     options: FrameOptions,
+    skips_row_groups: bool,
 ) -> Hashable:
     """What a DataFrame of a table depends on, but for the files that joins leave out."""
     snapshot = chosen.snapshot
@@ -49,7 +50,8 @@ def frame_key(
         chosen.schema,
         where,
         tuple(metadata_columns),
-        replace(options, folds_empty=True),  # frames of no files, for which it counts, are not kept
+        options,
+        skips_row_groups,
         tuple(setting_of(spark, name, default) for name, default in _SETTINGS.items()),
     )
 
@@ -75,9 +77,8 @@ def reused(spark: Any, kept: KeptFrames, key: Hashable, pruned_by: tuple[PrunedB
 
 
 def keep(kept: KeptFrames, key: Hashable, frame: Any, scan: FrameScan) -> bool:
-    """Keeps a DataFrame, unless it has no files, or some of it is read in Python workers, which hold more than names; whether
-    it did."""
-    if scan.routes.by_arrow or not len(scan.plan):
+    """Keeps a DataFrame, unless some of it is read in Python workers, which hold more than names; whether it did."""
+    if scan.routes.by_arrow:
         return False
     names = [field.name for field in scan.projection.fields]
     plan = shared_plan(frame.sparkSession, frame, names)

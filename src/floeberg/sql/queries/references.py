@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from floeberg.errors import InvalidInput
 from floeberg.sql.queries.query_nodes import Alias, Query, TableRelation, TimeTravel
@@ -15,8 +16,15 @@ from floeberg.sql.queries.query_parser import QueryParser
 from floeberg.sql.queries.scopes import FunctionUse, QualifierUse, ScopeWalk
 from floeberg.sql.queries.statement_scan import scan_statement
 from floeberg.sql.text.cursor import Args, Cursor, UnresolvedIdentifier
-from floeberg.sql.text.lexer import quote_name
+from floeberg.sql.text.lexer import quote_name, words
 from floeberg.sql.text.names import Names, Selector, TableIdentifier, split_selector
+
+_NO_FUNCTION: Final = words(
+    "ALL AND ANY AS BETWEEN BY CASE CROSS CUBE DISTINCT ELSE EXCEPT EXISTS FILTER FROM GROUP HAVING IN INNER INSERT INTERSECT "
+    "JOIN LATERAL LIKE LIMIT MINUS NOT OFFSET ON OR OVER PIVOT RLIKE ROLLUP SELECT SETS SOME THEN UNION UNPIVOT USING VALUES "
+    "WHEN WHERE WITH"
+)
+"""Words that a parenthesis may follow without a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,19 @@ class References:
             tokens[query.first - 2].upper not in ("IN", "EXISTS") or tokens[query.first].upper == "("
             for query in self.walk.subqueries
         )
+
+    @property
+    def called_functions(self) -> frozenset[str]:
+        """The names before an opening parenthesis, as they are written: of functions, and of some types and tables."""
+        cursor, found = self.cursor, set()
+        for number, token in enumerate(cursor.tokens[:-1]):
+            if not token.is_name or token.upper in _NO_FUNCTION or cursor.tokens[number + 1].upper != "(":
+                continue
+            first = number
+            while first > 1 and cursor.tokens[first - 1].upper == "." and cursor.tokens[first - 2].is_name:
+                first -= 2
+            found.add(cursor.sql[cursor.tokens[first].start : token.end])
+        return frozenset(found)
 
 
 def find_references(

@@ -1,0 +1,97 @@
+"""A temporary view over a temporary view shows the newest rows, whichever way either of them was made. What stays the same when the
+view beneath is replaced is what plain Spark keeps: a view of a DataFrame has the definition of that time, a text finds its names
+again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from floeberg.spark.query.frame_views import MAX_DEPTH
+
+pytestmark = pytest.mark.connect
+TABLE = "lake.db.viewed_twice"
+BENEATH: dict[str, Callable[[Any, str], Any]] = {
+    "a text": lambda spark, name: spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {TABLE}"),
+    "a frame": lambda spark, name: spark.table(TABLE).createOrReplaceTempView(name),
+    "a derived frame": lambda spark, name: spark.table(TABLE).where("id > 0").createOrReplaceTempView(name),
+}
+ABOVE: dict[str, Callable[[Any, str], Any]] = {
+    "a text": lambda spark, of: spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW above AS SELECT id, v FROM {of}"),
+    "a frame": lambda spark, of: spark.table(of).createOrReplaceTempView("above"),
+    "a frame of the reader": lambda spark, of: spark.read.table(of).createOrReplaceTempView("above"),
+    "a condition": lambda spark, of: spark.table(of).where("id < 100").createOrReplaceTempView("above"),
+    "a column": lambda spark, of: spark.table(of).where(F.col("v") > 0).createOrReplaceTempView("above"),
+    "bound columns": lambda spark, of: _bound(spark.table(of)).createOrReplaceTempView("above"),
+}
+
+
+def _bound(frame: Any) -> Any:
+    return frame.filter(frame.id > 0).select(frame.id, frame.v)
+
+
+@pytest.fixture
+def table(session: Any) -> Iterator[Any]:
+    session.sql(f"CREATE TABLE {TABLE} (id INT, v INT)")
+    session.sql(f"INSERT INTO {TABLE} VALUES (1, 10)")
+    yield session
+    for name in ("above", "beneath"):
+        session.catalog.dropTempView(name)
+    session.sql(f"DROP TABLE {TABLE}")
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, frame.collect()))
+
+
+@pytest.mark.parametrize("above", ABOVE)
+@pytest.mark.parametrize("beneath", BENEATH)
+def test_a_view_of_a_view_shows_later_commits(table: Any, beneath: str, above: str) -> None:
+    BENEATH[beneath](table, "beneath")
+    ABOVE[above](table, "beneath")
+    table.sql(f"INSERT INTO {TABLE} VALUES (2, 20)")
+    table.sql(f"ALTER TABLE {TABLE} ADD COLUMN w INT")
+    table.sql(f"INSERT INTO {TABLE} VALUES (3, 30, 300)")
+    wanted = rows(table.sql(f"SELECT id, v FROM {TABLE}"))
+    assert len(wanted) == 3
+    assert rows(table.sql("SELECT * FROM above")) == rows(table.table("above")) == wanted
+    assert rows(table.sql("SELECT v FROM above WHERE id = 2")) == [(20,)]
+
+
+@pytest.mark.parametrize("above", ABOVE)
+def test_a_view_keeps_the_view_beneath_that_plain_spark_keeps(table: Any, tmp_path: Path, above: str) -> None:
+    plain = tmp_path / "plain"
+    table.createDataFrame([(1, 10)], "id INT, v INT").write.parquet(str(plain))
+
+    def replaced(make: Callable[[], Any]) -> list[tuple[Any, ...]]:
+        make()
+        ABOVE[above](table, "beneath")
+        table.range(1).selectExpr("7 AS id", "70 AS v").createOrReplaceTempView("beneath")
+        return rows(table.sql("SELECT * FROM above"))
+
+    expected = replaced(lambda: table.read.parquet(str(plain)).createOrReplaceTempView("beneath"))
+    assert replaced(lambda: BENEATH["a text"](table, "beneath")) == expected
+    assert replaced(lambda: BENEATH["a frame"](table, "beneath")) == expected
+
+
+def test_a_view_that_replaces_itself_again_and_again_keeps_its_rows(table: Any) -> None:
+    BENEATH["a text"](table, "above")
+    for number in range(MAX_DEPTH + 2):
+        frame = table.table("above")
+        frame.filter(frame.id > -number).createOrReplaceTempView("above")
+        if number == 1:
+            table.sql(f"INSERT INTO {TABLE} VALUES (2, 20)")
+        assert rows(table.sql("SELECT * FROM above")) == rows(table.table(TABLE))
+
+
+@pytest.mark.parametrize("derive", [lambda frame: frame, lambda frame: frame.where("id > 0")])
+def test_a_view_that_would_read_itself_stays_as_it_is(table: Any, derive: Callable[[Any], Any]) -> None:
+    """In plain Spark it can be made too."""
+    table.table(TABLE).createOrReplaceTempView("beneath")
+    table.sql("CREATE OR REPLACE TEMPORARY VIEW above AS SELECT * FROM beneath")
+    derive(table.table("above")).createOrReplaceTempView("beneath")
+    assert rows(table.sql("SELECT * FROM above")) == rows(table.table("beneath")) == [(1, 10)]
