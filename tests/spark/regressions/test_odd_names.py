@@ -51,6 +51,27 @@ def test_aliases_of_a_merge_may_differ_by_case_alone(session: Any) -> None:
         assert _rows(session.table("lake.db.cased")) == [(1, 6)]
 
 
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT id FROM (SELECT id, NULL AS k FROM {t}) WHERE k IS NULL", [(1,), (2,)]),
+        ("SELECT id FROM (SELECT id, true AS k FROM {t}) WHERE k", [(1,), (2,)]),
+        ("SELECT id FROM (SELECT id, false k FROM {t}) WHERE NOT k", [(1,), (2,)]),
+        ("SELECT id FROM (SELECT id, `true` AS k FROM {t}) WHERE k", [(2,)]),
+        ("SELECT id FROM (SELECT id, t.null AS k FROM {t} t) WHERE k = 8", [(2,)]),
+        ("SELECT count(NULL), count(*) FROM {t}", [(0, 2)]),
+        ("SELECT count(`null`), max(`null`) FROM {t}", [(2, 8)]),
+    ],
+)
+def test_a_constant_is_no_column_of_its_name(session: Any, sql: str, expected: list[tuple[Any, ...]]) -> None:
+    table = "lake.db.constants"
+    if not session.catalog.tableExists(table):
+        session.sql(f"CREATE TABLE {table} (id INT, `null` INT, `true` BOOLEAN, `false` BOOLEAN)")
+        session.sql(f"INSERT INTO {table} VALUES (1, 7, false, true)")
+        session.sql(f"INSERT INTO {table} VALUES (2, 8, true, true)")
+    assert _rows(session.sql(sql.format(t=table))) == expected
+
+
 def test_names_of_columns_inside_a_scan_and_of_metadata_columns_are_reserved(session: Any, monkeypatch: Any) -> None:
     for name in ("_FILE", "_Row_Id", "__floeberg_file_name", "__FLOEBERG_x"):
         with pytest.raises(InvalidInput, match="reserved"):

@@ -198,6 +198,8 @@ F_BY_D = {"f.k<d.dk"}
         ("SELECT * FROM lake.db.f WHERE k > (SELECT 3 - dk FROM lake.db.d)", set()),
         ("SELECT * FROM lake.db.f WHERE k > (SELECT dk + 1.5 FROM lake.db.d)", set()),
         ("SELECT * FROM lake.db.f WHERE k > (SELECT x + dk + 1 FROM lake.db.d)", set()),
+        ("SELECT * FROM lake.db.f WHERE k = (SELECT dk DIV +1 FROM lake.db.d)", set()),
+        ("SELECT * FROM lake.db.f WHERE k = (SELECT dk DIV - 1 FROM lake.db.d)", set()),
         ("SELECT * FROM lake.db.f WHERE k > (SELECT dk FROM lake.db.d LIMIT 1)", set()),
         ("SELECT * FROM lake.db.f WHERE k NOT IN (SELECT dk FROM lake.db.d) AND v IN (SELECT x FROM lake.db.d)", {"f.v<d.x", "d.x<f.v"}),
         ("SELECT * FROM lake.db.f WHERE v IN (SELECT x FROM (SELECT dk, x FROM lake.db.d LIMIT 3) q)", set()),

@@ -37,7 +37,7 @@ _OPS: Final = {
     "<=>": "<=>",
 }  # fmt: skip
 _TEMPORAL: Final = words("DATE TIMESTAMP TIMESTAMP_NTZ TIMESTAMP_LTZ")
-_NO_COLUMN: Final = words("TRUE FALSE NULL CASE NOT EXISTS INTERVAL CAST TRY_CAST AND OR IS IN LIKE BETWEEN DISTINCT")
+_NO_COLUMN: Final = words("CASE NOT EXISTS INTERVAL CAST TRY_CAST AND OR IS IN LIKE BETWEEN DISTINCT")
 _NULL: Final = SparkLiteral("null", None)
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
@@ -227,7 +227,8 @@ class ConditionParser:
 
     def _column(self) -> Column:
         cursor = self.cursor
-        if not cursor.token.is_name or cursor.token.upper in _NO_COLUMN or cursor.index >= self.last:
+        token = cursor.token
+        if not token.is_name or token.is_constant or token.upper in _NO_COLUMN or cursor.index >= self.last:
             raise _NotRead
         parts = [name_value(cursor.text(cursor.advance()))]
         while self._at("."):

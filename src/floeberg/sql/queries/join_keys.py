@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from floeberg.sql.conditions.join_conditions import ExistsQuery, InQuery, SameValue, ToRow, parse_join_condition
 from floeberg.sql.conditions.predicates import Column, Compare, Condition, InList, IsNull, Keys, Matches
-from floeberg.sql.queries.column_sources import ColumnSources
+from floeberg.sql.queries.column_sources import ColumnSources, ends_operand
 from floeberg.sql.queries.query_nodes import (
     Expression,
     Join,
@@ -181,10 +181,12 @@ class JoinKeys:
         """An item of the form `column + 1` or `column - 1` as the column and the number; any other with 0."""
         if item.last - item.first < 3:
             return item, 0
-        sign, number = self._cursor.tokens[item.last - 2 : item.last]
+        before, sign, number = self._cursor.tokens[item.last - 3 : item.last]
         text = self._cursor.text(number)
         if sign.upper not in ("+", "-") or not text.isdecimal() or int(text) > _MAX_ADDED:
             return item, 0
+        if not ends_operand(before):
+            return item, 0  # the sign of the number, as in `column DIV +1`
         return Expression(item.first, item.last - 2), int(text) if sign.upper == "+" else -int(text)
 
     def _note_outer(self, select: Select, inner: _Found, outer: _Found) -> None:

@@ -272,6 +272,8 @@ class _Reader:
     def _column(self, index: int, last: int) -> tuple[str, int] | None:
         """The table's own column whose name starts here, as it is written, and the place after it."""
         tokens = self.cursor.tokens
+        if tokens[index].is_constant:
+            return None
         parts: list[str] = []
         while index < last and tokens[index].is_name:
             parts.append(name_value(self.cursor.text(tokens[index])))

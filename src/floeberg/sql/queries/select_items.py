@@ -103,9 +103,10 @@ def _named_item(cursor: Cursor, item: Expression) -> tuple[Column | None, str | 
             break
         index += 1
     rest = tokens[index:]
+    column = None if not parts or tokens[0].is_constant else tuple(parts)
     if parts and not rest:
-        return tuple(parts), parts[-1].lower()
+        return column, parts[-1].lower()
     if parts and rest[-1].is_name and (len(rest) == 1 or (len(rest) == 2 and rest[0].upper == "AS")):
-        return tuple(parts), name_value(cursor.text(rest[-1])).lower()
+        return column, name_value(cursor.text(rest[-1])).lower()
     aliased = len(tokens) > 1 and tokens[-1].is_name
     return None, name_value(cursor.text(tokens[-1])).lower() if aliased else None

@@ -44,6 +44,11 @@ class Token:
     def is_name(self) -> bool:
         return self.kind is Kind.WORD or self.kind is Kind.QUOTED
 
+    @property
+    def is_constant(self) -> bool:
+        """NULL, TRUE or FALSE without quotes, which at the start of an expression is never a column of that name."""
+        return self.upper in _CONSTANTS
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -60,6 +65,8 @@ def words(text: str) -> frozenset[str]:
     """A set of keywords, written as one text."""
     return frozenset(text.split())
 
+
+_CONSTANTS: Final = words("NULL TRUE FALSE")
 
 _TOKEN: Final = re.compile(
     r"""
