@@ -47,6 +47,31 @@ def test_catalogs_come_from_the_settings_of_the_java_runtime(plain: Any, tmp_pat
     assert plain.conf.get("spark.sql.defaultCatalog") == "hal"
 
 
+def test_detach_takes_back_the_settings_that_attach_chose(plain: Any, lake: Any) -> None:
+    key = "spark.sql.files.openCostInBytes"
+    assert plain.conf.get(key, None) is None
+    fb.attach(plain, lake)
+    assert plain.conf.get(key, None) == str(1 << 20)
+    fb.detach(plain)
+    assert plain.conf.get(key, None) is None
+
+
+def test_settings_of_the_user_stay_as_they_are(plain: Any, lake: Any) -> None:
+    key = "spark.sql.files.openCostInBytes"
+    plain.conf.set(key, "2097152")
+    try:
+        fb.attach(plain, lake)
+        fb.detach(plain)
+        assert plain.conf.get(key) == "2097152"
+        plain.conf.unset(key)
+        fb.attach(plain, lake)
+        plain.conf.set(key, "3145728")
+        fb.detach(plain)
+        assert plain.conf.get(key) == "3145728"
+    finally:
+        plain.conf.unset(key)
+
+
 def test_a_kind_of_catalog_that_comes_later_is_refused_by_name(plain: Any) -> None:
     plain.conf.set(f"{KEY}nes.type", "nessie")
     with pytest.raises(UnsupportedFeature, match="nes"):
