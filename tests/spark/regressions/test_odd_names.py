@@ -35,6 +35,27 @@ def test_names_between_backquotes_that_are_patterns_never_mix_columns_up(session
     assert _rows(session.sql("SELECT * FROM lake.db.plain_names")) == [(1, 11)]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT id FROM {t} WHERE user <> 'a'",
+        "SELECT count(user) FROM {t}",
+        "DELETE FROM {t} WHERE user = 'a'",
+        "UPDATE {t} SET id = 9 WHERE user = 'a'",
+        "MERGE INTO {t} t USING (SELECT 1 AS k) s ON t.id = s.k AND user = 'a' WHEN MATCHED THEN DELETE",
+        "INSERT INTO {t} REPLACE WHERE user = 'a' SELECT 3, 'a'",
+    ],
+)
+def test_a_column_named_as_a_reserved_function_is_refused(session: Any, statement: str) -> None:
+    session.sql("CREATE OR REPLACE TABLE lake.db.reserved (id INT, user STRING) PARTITIONED BY (user)")
+    session.sql("INSERT INTO lake.db.reserved VALUES (1, 'a'), (2, 'b')")
+    refused = pytest.raises(UnsupportedFeature, match="'user' is a function")
+    with held_setting(session, "spark.sql.ansi.enforceReservedKeywords", "true"), refused:
+        session.sql(statement.format(t="lake.db.reserved")).collect()
+    assert _rows(session.sql("SELECT id FROM lake.db.reserved WHERE user = 'a'")) == [(1,)]
+    assert _rows(session.sql("SELECT * FROM lake.db.reserved")) == [(1, "a"), (2, "b")]
+
+
 def test_aliases_of_a_merge_may_differ_by_case_alone(session: Any) -> None:
     with held_setting(session, "spark.sql.caseSensitive", "true"):
         session.sql("CREATE TABLE lake.db.cased (id INT, v INT)")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.errors import AnalysisException
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.spark.host.ambiguous_names import refuse_ambiguous_names
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original, spark_sql
@@ -178,6 +179,7 @@ def _chosen(execution: Execution, table: TableReference) -> _Chosen:
     if selection.metadata_table is not None:
         return _Chosen(resolved, metadata_table=selection)
     schema = selected_schema(loaded, selection)
+    refuse_ambiguous_names(execution.spark, schema, str(resolved.identifier))
     return _Chosen(resolved, SelectedTable(resolved.identifier, loaded, selection, schema))
 
 

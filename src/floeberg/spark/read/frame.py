@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 from pyspark.sql import functions as F
 
 from floeberg.catalogs.base import LoadedTable
-from floeberg.errors import InvalidInput, UnsupportedFeature
+from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.incremental import plan_appends
@@ -20,10 +19,11 @@ from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
+from floeberg.spark.host.ambiguous_names import refuse_ambiguous_names
 from floeberg.spark.host.changed_settings import SETTINGS
 from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.kept_frames import KeptFrames
-from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns, setting_of
+from floeberg.spark.host.session_settings import setting_of
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
@@ -37,8 +37,6 @@ from floeberg.spark.read.reused_frames import apart_from_cached, frame_key, keep
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spec.schemas.schema import Schema
-
-_NO_PATTERN: Final = re.compile(r"\w+")
 
 
 def table_frame(
@@ -67,7 +65,7 @@ def table_frame(
     """
     parsed = FrameOptions.of(options or {}, time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"))
     metadata = table.state.metadata
-    _refuse_patterns(spark, metadata.current_schema, metadata.location)
+    refuse_ambiguous_names(spark, metadata.current_schema, metadata.location)
     asked = _Asked(spark, table, where, select, metadata_columns, parsed, skips_row_groups, cache)
     if parsed.is_incremental:
         if (snapshot_id, as_of_ms) != (None, None):
@@ -196,16 +194,6 @@ def _plan_appends(
         where=where,
         cache=cache,
     )
-
-
-def _refuse_patterns(spark: Any, schema: Schema, location: str) -> None:
-    """Raises UnsupportedFeature for a name that Spark would take for a pattern of names."""
-    names = [field.name for field in schema.fields if not _NO_PATTERN.fullmatch(field.name)]
-    if names and quoted_patterns(spark):
-        raise UnsupportedFeature(
-            f"table {location}: while {QUOTED_PATTERNS} is true, the name of column {names[0]!r} is a pattern of names; set it "
-            "to false, or rename the column"
-        )
 
 
 def with_metadata_columns(spark: Any, scan: FrameScan, columns: Sequence[str]) -> Any:
