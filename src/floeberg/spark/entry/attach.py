@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _CHOSEN: Final = {"spark.sql.files.openCostInBytes": str(1 << 20)}
 """Settings that the user leaves to Spark. A task takes files of up to 128 MB, each counted as its size and this. Spark's own 4
-MB make nearly twice as many tasks of files of a few megabytes as the Java runtime makes, and the same groups and keys of many
+MB make up to twice as many tasks of files of a few megabytes as the Java runtime makes, and the same groups and keys of many
 tasks cost a shuffle more."""
 _NO_SOURCE: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find data source", "Failed to find the data source")
 
