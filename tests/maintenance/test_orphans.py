@@ -13,7 +13,7 @@ import floeberg as fb
 from floeberg.arrow.write.delete_files import DeletedFile
 from floeberg.arrow.write.table_writer import TableWriter
 from floeberg.effects.protocols import FileInfo
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, Throttled
 from floeberg.maintenance.orphans import OrphanRequest, remove_orphan_files
 from floeberg.testing.table_builder import TableBuilder
 
@@ -110,10 +110,23 @@ def test_tables_of_one_folder_are_refused_unless_it_is_forced(tmp_path, location
     with pytest.raises(InvalidInput, match=r"another table .* has its metadata in the same folder"):
         one.maintenance.remove_orphans(dry_run=False, location=where)
     assert other.scan().count() == 1
+    assert one.maintenance.remove_orphans(location=where).locations  # a dry run
     catalog.drop_table("db.other")
     assert one.maintenance.remove_orphans(dry_run=False, location=where, force=True).locations
     assert one.maintenance.remove_orphans(location=f"{folder}/data", force=True).locations == ()
     assert one.maintenance.check(read_rows=True).ok
+
+
+def test_metadata_that_cannot_be_read_is_not_taken_for_nobodys(tmp_path, monkeypatch):
+    builder = lake(tmp_path)
+    put(below(builder) / "metadata" / "99-other.metadata.json")
+
+    def throttled(store, location):
+        raise Throttled(f"{location}: slow down")
+
+    monkeypatch.setattr("floeberg.maintenance.orphans.read_metadata", throttled)
+    with pytest.raises(Throttled):
+        builder.table.maintenance.remove_orphans(dry_run=False)
 
 
 def aliased(builder: TableBuilder, prefix: str) -> list[FileInfo]:

@@ -21,7 +21,7 @@ from floeberg.catalogs.metadata_files import (
 )
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.effects.protocols import FileInfo, Store
-from floeberg.errors import FloebergError, InvalidInput, StorageError
+from floeberg.errors import FileNotFound, InvalidInput, MetadataCorrupt, StorageError
 from floeberg.files.metadata_file import codec_of_name
 from floeberg.maintenance.check import Progress
 from floeberg.maintenance.expire import GC_ENABLED
@@ -74,7 +74,7 @@ def remove_orphan_files(
     _check_own(metadata, state.identifier)
     _check_metadata_file(state)
     root = _root(metadata, request, state.identifier)
-    if not request.force:
+    if not (request.dry_run or request.force):
         _refuse_shared_folder(pointer, state)
     limit_ms = _limit_ms(pointer, metadata, request)
     candidates = []
@@ -210,13 +210,13 @@ def _refuse_shared_folder(pointer: TablePointer, state: TableState) -> None:
             continue
         try:
             found = read_metadata(pointer.store_for(location), location)
-        except FloebergError:
+        except (FileNotFound, MetadataCorrupt):
             continue  # gone meanwhile, or no table's
         if is_other_table(metadata, found):
             raise InvalidInput(
                 f"table {state.identifier}: another table (uuid {found.table_uuid}) has its metadata in the same folder, "
-                f"{location}, and its files cannot be told from orphans; move one of them, or, where no catalog has that "
-                "table any more, force it",
+                f"{location}, and its files cannot be told from orphans; look at a dry run, and move one of them or, where no "
+                "catalog has that table any more, remove its metadata files, or force it (in Python or on the command line)",
                 table=state.identifier,
             )
 

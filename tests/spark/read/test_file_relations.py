@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -132,3 +134,38 @@ def test_a_frame_of_no_files_is_never_loaded_without_a_path(session: Any, monkey
     assert [session.table("lake.db.no_files").collect() for _ in range(2)] == [[], []]
     assert [len(list(paths)) for paths in loaded] == [1]
     session.sql("DROP TABLE lake.db.no_files")
+
+
+@pytest.mark.parametrize("name", ["with a space", "josé", "50%", "a[1]{b}*"])
+def test_temporary_folders_of_any_name_do_for_frames_of_no_files(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(file_relations, "_SOURCES", WeakKeyDictionary())
+    session.sql("CREATE OR REPLACE TABLE lake.db.empty_here (id BIGINT, v STRING)")
+    assert session.sql("SELECT * FROM lake.db.empty_here").collect() == []
+    session.sql(
+        "MERGE INTO lake.db.empty_here t USING (SELECT 1L AS id, 'a' AS v) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert [tuple(row) for row in session.table("lake.db.empty_here").collect()] == [(1, "a")]
+
+
+def test_frames_of_no_files_need_no_temporary_folder(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    monkeypatch.setattr(file_relations, "_SOURCES", WeakKeyDictionary())
+    session.sql("CREATE OR REPLACE TABLE lake.db.empty_there (id BIGINT, v STRING)")
+    assert session.sql("SELECT * FROM lake.db.empty_there").collect() == []
+
+
+def test_members_of_structs_may_differ_by_case_alone_where_no_file_is_left(session: Any) -> None:
+    session.sql("CREATE OR REPLACE TABLE lake.db.cased_members (id INT, st STRUCT<a: INT, A: INT>)")
+    assert session.sql("SELECT * FROM lake.db.cased_members").collect() == []
+    session.sql("INSERT INTO lake.db.cased_members SELECT 1, named_struct('a', 1, 'A', 2)")
+    assert session.sql("SELECT * FROM lake.db.cased_members WHERE id > 100").collect() == []
+    session.sql("UPDATE lake.db.cased_members SET id = 3 WHERE id = 1")
+    session.sql("DELETE FROM lake.db.cased_members WHERE id > 100")
+    assert [row.id for row in session.table("lake.db.cased_members").collect()] == [3]

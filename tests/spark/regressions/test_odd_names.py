@@ -13,6 +13,7 @@ from floeberg.spark.read.frame_explanation import explain
 from floeberg.spec.schemas import rules
 
 PATTERNS = "spark.sql.parser.quotedRegexColumnNames"
+RESERVED = "spark.sql.ansi.enforceReservedKeywords"
 
 
 def _rows(frame: Any) -> list[tuple[Any, ...]]:
@@ -46,14 +47,33 @@ def test_names_between_backquotes_that_are_patterns_never_mix_columns_up(session
         "INSERT INTO {t} REPLACE WHERE user = 'a' SELECT 3, 'a'",
     ],
 )
-def test_a_column_named_as_a_reserved_function_is_refused(session: Any, statement: str) -> None:
-    session.sql("CREATE OR REPLACE TABLE lake.db.reserved (id INT, user STRING) PARTITIONED BY (user)")
-    session.sql("INSERT INTO lake.db.reserved VALUES (1, 'a'), (2, 'b')")
+def test_a_bare_word_that_is_a_function_and_a_column_is_refused(session: Any, statement: str) -> None:
+    _reserved(session)
     refused = pytest.raises(UnsupportedFeature, match="'user' is a function")
-    with held_setting(session, "spark.sql.ansi.enforceReservedKeywords", "true"), refused:
-        session.sql(statement.format(t="lake.db.reserved")).collect()
-    assert _rows(session.sql("SELECT id FROM lake.db.reserved WHERE user = 'a'")) == [(1,)]
-    assert _rows(session.sql("SELECT * FROM lake.db.reserved")) == [(1, "a"), (2, "b")]
+    with held_setting(session, RESERVED, "true"), refused:
+        session.sql(statement.format(t="lake.db.reserved_words")).collect()
+    assert _rows(session.sql("SELECT id FROM lake.db.reserved_words WHERE user = 'a'")) == [(1,)]
+    assert _rows(session.sql("SELECT * FROM lake.db.reserved_words")) == [(1, "a"), (2, "b")]
+
+
+def test_a_column_between_backquotes_is_no_function(session: Any) -> None:
+    _reserved(session)
+    table = "lake.db.reserved_words"
+    with held_setting(session, RESERVED, "true"):
+        assert _rows(session.sql(f"SELECT id FROM {table} WHERE `user` <> 'a'")) == [(2,)]
+        assert _rows(session.sql(f"SELECT count(`user`), count(*) FROM {table} WHERE id < 9")) == [(2, 2)]
+        assert _rows(session.table(table).where("`user` = 'b'")) == [(2, "b")]
+        # To Spark this is the user's name, which no row has.
+        assert session.table(table).where("user = 'b'").count() == 0
+        assert session.table(table).where("user <> 'b'").count() == 2
+        assert _rows(session.sql(f"SELECT id FROM {table} t WHERE t.`user` = 'a'")) == [(1,)]
+        session.sql(f"DELETE FROM {table} WHERE `user` = 'a'")
+        assert _rows(session.sql(f"SELECT * FROM {table}")) == [(2, "b")]
+
+
+def _reserved(session: Any) -> None:
+    session.sql("CREATE OR REPLACE TABLE lake.db.reserved_words (id INT, user STRING) PARTITIONED BY (user)")
+    session.sql("INSERT INTO lake.db.reserved_words VALUES (1, 'a'), (2, 'b')")
 
 
 def test_aliases_of_a_merge_may_differ_by_case_alone(session: Any) -> None:

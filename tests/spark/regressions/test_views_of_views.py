@@ -78,6 +78,34 @@ def test_a_view_keeps_the_view_beneath_that_plain_spark_keeps(table: Any, tmp_pa
     assert replaced(lambda: BENEATH["a frame"](table, "beneath")) == expected
 
 
+@pytest.mark.parametrize("above", ABOVE)
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT * FROM beneath", "SELECT t.* FROM lake.db.viewed_twice t JOIN beneath USING (id)"],
+    ids=["alone", "joined"],
+)
+def test_a_view_keeps_the_views_two_beneath_that_plain_spark_keeps(
+    table: Any, tmp_path: Path, text: str, above: str
+) -> None:
+    plain = tmp_path / "plain"
+    table.createDataFrame([(1, 10)], "id INT, v INT").write.parquet(str(plain))
+
+    def replaced(view: str, beneath: Callable[[], Any]) -> list[tuple[Any, ...]]:
+        beneath()
+        table.sql(f"CREATE OR REPLACE TEMPORARY VIEW middle AS {view}")
+        ABOVE[above](table, "middle")
+        table.range(1).selectExpr("7 AS id", "70 AS v").createOrReplaceTempView("beneath")
+        return rows(table.sql("SELECT * FROM above"))
+
+    def of_files() -> None:
+        table.read.parquet(str(plain)).createOrReplaceTempView("beneath")
+
+    expected = replaced(text.replace("lake.db.viewed_twice", f"parquet.`{plain}`"), of_files)
+    assert replaced(text, of_files) == expected
+    assert replaced(text, lambda: BENEATH["a frame"](table, "beneath")) == expected
+    table.catalog.dropTempView("middle")
+
+
 def test_a_view_that_replaces_itself_again_and_again_keeps_its_rows(table: Any) -> None:
     BENEATH["a text"](table, "above")
     for number in range(MAX_DEPTH + 2):

@@ -13,7 +13,7 @@ from floeberg.commit.overwrite import Overwrite
 from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.dml.static_partitions import static_condition, static_values
-from floeberg.spark.host.ambiguous_names import refuse_ambiguous_names
+from floeberg.spark.host.ambiguous_names import refuse_functions
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
@@ -206,7 +206,7 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
     schema = resolved.table.state.metadata.current_schema
     if text.strip().lower() in ("true", "(true)"):
         return TRUE
-    refuse_ambiguous_names(session.spark, schema, str(resolved.identifier))
+    refuse_functions(session.spark, schema, str(resolved.identifier), sql=text)
     cursor, span = Cursor(text, double_quoted_identifiers=session.double_quoted_identifiers), Span(0, len(text))
     rules = _rules(session)
     conditions = condition_of_target(

@@ -22,6 +22,7 @@ from floeberg.spark.dml.merge_key_pairs import KeyPair
 from floeberg.spark.dml.merge_run import BY_SOURCE, JOINED_ROW_ID, ROW, TARGET, Clauses, MergeRun, named
 from floeberg.spark.dml.run_statement import run_statement
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression, value_types
+from floeberg.spark.host.ambiguous_names import has_functions
 from floeberg.spark.host.exact_types import exact_type
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 _CONNECT: Final = "pyspark.sql.connect."
 _CONNECT_COLUMNS: Final = "floeberg.spark.dml.connect_columns"
 _UNBOUND: Final = ("CANNOT_RESOLVE_DATAFRAME_COLUMN", "MISSING_ATTRIBUTES")
-_CALL: Final = re.compile(r"(?i)\w\(|subquery")
+_CALL: Final = re.compile(r"(?i)\w\s*\(|\bselect\b|subquery")
 """In the text of a Column: a function, or a query that stands for a value."""
 
 
@@ -184,6 +185,8 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         return column_pairs(self._condition, self._columns, self._target.identifier, self._source_type)
 
     def _own_condition(self) -> Expression:
+        if has_functions(self._target.spark, self._target.schema):
+            return TRUE
         quoted = self._target.session.double_quoted_identifiers
         found = own_conditions(
             self._condition, self._columns, self._target.identifier, self._source_type, double_quoted=quoted

@@ -21,7 +21,7 @@ from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
-from floeberg.spark.host.ambiguous_names import refuse_ambiguous_names
+from floeberg.spark.host.ambiguous_names import refuse_functions
 from floeberg.spark.host.destination import Destination, destination
 from floeberg.spark.host.exact_types import cut_name, exact_name
 from floeberg.spark.host.execution import Execution
@@ -221,7 +221,7 @@ def changed_table(execution: Execution, name: Name, *, verb: str, alias: str | N
     metadata = table.state.metadata
     refuse_encrypted(metadata)
     _refuse_own_names(metadata.current_schema, str(resolved.identifier))
-    refuse_ambiguous_names(session.spark, metadata.current_schema, str(resolved.identifier))
+    refuse_functions(session.spark, metadata.current_schema, str(resolved.identifier), sql=execution.sql)
     where = destination(session.spark, metadata, selector=resolved.selector)
     return ChangedTable(
         session=session,

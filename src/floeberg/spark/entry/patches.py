@@ -18,6 +18,7 @@ from floeberg.spark.entry import catalog_lookups, frame_methods, functions, read
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.entry.subqueries import reads_ours
 from floeberg.spark.host.changed_settings import SETTINGS
+from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.gateway import FORMATTED, put_view
 from floeberg.spark.host.kept_settings import kept_value
 from floeberg.spark.host.originals import ORIGINALS, original
@@ -25,7 +26,8 @@ from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, ses
 from floeberg.spark.host.session_settings import forget_settings
 from floeberg.spark.host.spark_errors import quote_statement, raises_spark_errors, statement_of, with_hint
 from floeberg.spark.host.views import marked
-from floeberg.spark.query.run import frame_view, remember_frame_view
+from floeberg.spark.query.frame_views import reads_tables_alone
+from floeberg.spark.query.run import frame_view
 from floeberg.spark.read.derived_frames import METHODS as DERIVING
 from floeberg.spark.read.derived_frames import ViewOrigin, derived, note_origin
 from floeberg.spark.read.named_tables import named_frame, refuse_view_options
@@ -138,7 +140,8 @@ def table_by_name(session: AttachedSession, name: str, options: dict[str, Any] |
     if resolved.table is None:
         refuse_view_options(name, options or {})
         frame = run_sql(session, f"SELECT * FROM {name}")
-        note_origin(frame, ViewOrigin(resolved))
+        if reads_tables_alone(Execution(session, ""), resolved):
+            note_origin(frame, ViewOrigin(resolved))
         return frame
     return named_frame(session, resolved, options)
 
@@ -162,7 +165,7 @@ def _temporary_view(method: str) -> Method:
         original(self if view is None else marked(self, view.mark), method)(name)
         session.forget_view(key)
         if view is not None:
-            remember_frame_view(session, key, view)
+            session.remember_view(key, view)
 
     return create
 

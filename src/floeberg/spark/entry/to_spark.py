@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import TRUE, Expression
+from floeberg.spark.host.ambiguous_names import refuse_functions
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.session_state import Selection, SessionState
@@ -43,6 +44,7 @@ def to_spark(
         schema = selected_schema(table, chosen)
         target = TableIdentifier("", (table.state.identifier,))
         session = AttachedSession(spark, SessionState(""))
+        refuse_functions(spark, schema, table.state.identifier, sql=where)
         cursor = Cursor(where, double_quoted_identifiers=session.double_quoted_identifiers)
         case_sensitive = session.setting("spark.sql.caseSensitive", "false") == "true"
         conditions = condition_of_target(

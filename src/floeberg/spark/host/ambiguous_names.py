@@ -8,7 +8,7 @@ from typing import Any, Final
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns, setting_of
 from floeberg.spec.schemas.schema import Schema
-from floeberg.sql.text.lexer import words
+from floeberg.sql.text.lexer import Kind, tokenize, words
 
 _NO_PATTERN: Final = re.compile(r"\w+")
 _RESERVED_KEYWORDS: Final = "spark.sql.ansi.enforceReservedKeywords"
@@ -17,20 +17,47 @@ _FUNCTIONS: Final = words("CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_U
 one."""
 
 
-def refuse_ambiguous_names(spark: Any, schema: Schema, table: str) -> None:
-    """Raises UnsupportedFeature for a column whose name Spark would take for a pattern of names, or for a function."""
-    patterns = [field.name for field in schema.fields if not _NO_PATTERN.fullmatch(field.name)]
-    if patterns and quoted_patterns(spark):
+def refuse_patterns(spark: Any, schema: Schema, table: str) -> None:
+    """Raises UnsupportedFeature for a name that Spark would take for a pattern of names."""
+    names = [field.name for field in schema.fields if not _NO_PATTERN.fullmatch(field.name)]
+    if names and quoted_patterns(spark):
         raise UnsupportedFeature(
-            f"table {table}: while {QUOTED_PATTERNS} is true, the name of column {patterns[0]!r} is a pattern of names; set it "
+            f"table {table}: while {QUOTED_PATTERNS} is true, the name of column {names[0]!r} is a pattern of names; set it "
             "to false, or rename the column"
         )
-    functions = [field.name for field in schema.fields if field.name.upper() in _FUNCTIONS]
-    if functions and _reserves_keywords(spark):
+
+
+def refuse_functions(spark: Any, schema: Schema, table: str, *, sql: str) -> None:
+    """Raises UnsupportedFeature where a bare word of SQL text is a function to Spark, and a column of the table has its
+    name."""
+    names = _functions(spark, schema)
+    bare = _bare_words(sql) if names else frozenset()
+    found = [name for name in names if name.upper() in bare]
+    if found:
         raise UnsupportedFeature(
-            f"table {table}: while {_RESERVED_KEYWORDS} is true, the name of column {functions[0]!r} is a function; set it to "
-            "false, or rename the column"
+            f"table {table}: while {_RESERVED_KEYWORDS} is true, the bare word {found[0]!r} is a function, not the column; "
+            "write the column between backquotes, or set it to false to call the function"
         )
+
+
+def _bare_words(sql: str) -> frozenset[str]:
+    """The words in upper case, but for later parts of names."""
+    tokens = tokenize(sql)
+    return frozenset(
+        token.upper
+        for before, token in zip([None, *tokens], tokens, strict=False)
+        if token.kind is Kind.WORD and (before is None or sql[before.start : before.end] != ".")
+    )
+
+
+def has_functions(spark: Any, schema: Schema) -> bool:
+    """Whether a condition may name a function that a column of the table has the name of."""
+    return bool(_functions(spark, schema))
+
+
+def _functions(spark: Any, schema: Schema) -> list[str]:
+    names = [field.name for field in schema.fields if field.name.upper() in _FUNCTIONS]
+    return names if names and _reserves_keywords(spark) else []
 
 
 def _reserves_keywords(spark: Any) -> bool:

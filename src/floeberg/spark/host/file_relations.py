@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -107,9 +106,13 @@ class _Source:
 
     def learn_parts(self, spark: Any) -> None:
         """Finds what relations share by an empty folder: to load no path at all has Spark warn the user of it."""
-        if self.parts is None:
+        if self.parts is not None:
+            return
+        try:
             with TemporaryDirectory(prefix="floeberg-no-files-") as folder:
-                self.by_load(spark, string_array(spark, [Path(folder).as_uri()]))
+                self.by_load(spark, string_array(spark, [f"file://{folder}"]))
+        except Exception as error:  # there is no such folder, or not for Spark's driver: then no path is loaded
+            logger.debug("relations are not learned by an empty folder: %s", error)
 
     def by_load(self, spark: Any, array: Any) -> Files:
         """The files as `load` finds them."""

@@ -18,6 +18,7 @@ from floeberg.spark.query.evolved_columns import changed_columns, evolved_frame,
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.statement_keys import keys_of
 from floeberg.spark.query.view_columns import columns_as_they_are, view_frame
+from floeberg.spark.query.view_scope import view_text
 from floeberg.spark.read.derived_frames import DerivedOrigin, TableOrigin, ViewOrigin, origin_of, replayed, source_of
 from floeberg.spark.read.frame_registry import TableFrame, plan_id, remember_steps, scan_of
 from floeberg.spark.read.named_tables import frame_of, on_wap_branch, selected_schema
@@ -38,6 +39,17 @@ def catalogs_of_origin(frame: Any) -> frozenset[str] | None:
     if isinstance(source, ViewOrigin) and source.resolved.remembered is not None:
         return source.resolved.remembered.catalogs
     return None if source is None else frozenset({source.identifier.catalog})
+
+
+def reads_tables_alone(execution: Execution, resolved: Resolved) -> bool:
+    """Whether a view goes on to mean what it means now: it is a DataFrame's, or its text names no other view and nothing of
+    Spark's. A DataFrame keeps what such names meant when it was made, and a view of it as well."""
+    if isinstance(resolved.remembered, FrameView):
+        return True
+    text = view_text(execution, resolved)
+    if text.references.walk.others:
+        return False
+    return all(text.execution.resolve(table.identifier).table is not None for table in text.references.tables)
 
 
 class FrameViewReader:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.errors import AnalysisException
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spark.host.ambiguous_names import refuse_ambiguous_names
+from floeberg.spark.host.ambiguous_names import refuse_functions
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original, spark_sql
@@ -28,7 +28,7 @@ from floeberg.spark.query.row_queries import RowQueries
 from floeberg.spark.query.statement_keys import SelectedTable, StatementKeys, join_keys_of, keys_of, prunes_joins
 from floeberg.spark.query.view_columns import conditions_inside, has_other_types, view_frame
 from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_columns, view_text
-from floeberg.spark.read.derived_frames import DerivedOrigin, ViewOrigin, origin_of, source_of
+from floeberg.spark.read.derived_frames import TableOrigin, origin_of
 from floeberg.spark.read.join_keys import KeyReader
 from floeberg.spark.read.named_tables import (
     cached_or_read,
@@ -179,7 +179,7 @@ def _chosen(execution: Execution, table: TableReference) -> _Chosen:
     if selection.metadata_table is not None:
         return _Chosen(resolved, metadata_table=selection)
     schema = selected_schema(loaded, selection)
-    refuse_ambiguous_names(execution.spark, schema, str(resolved.identifier))
+    refuse_functions(execution.spark, schema, str(resolved.identifier), sql=execution.sql)
     return _Chosen(resolved, SelectedTable(resolved.identifier, loaded, selection, schema))
 
 
@@ -353,15 +353,8 @@ def frame_view(session: AttachedSession, frame: Any) -> FrameView | None:
     if catalogs is None or not catalogs <= session.state.catalogs.keys():
         return None
     view = FrameView(frame, session.new_mark(), catalogs)
-    is_derived = isinstance(origin_of(frame), DerivedOrigin)
-    return None if is_derived and not _can_be_rebuilt(session, view) else view
-
-
-def remember_frame_view(session: AttachedSession, key: str, view: FrameView) -> None:
-    """Remembers the view, unless with its name it would read itself: a view that it was derived from may name it."""
-    session.remember_view(key, view)
-    if isinstance(source_of(view.frame), ViewOrigin) and not _can_be_rebuilt(session, view):
-        session.forget_view(key)
+    is_whole_table = isinstance(origin_of(frame), TableOrigin)
+    return view if is_whole_table or _can_be_rebuilt(session, view) else None
 
 
 def _can_be_rebuilt(session: AttachedSession, view: FrameView) -> bool:

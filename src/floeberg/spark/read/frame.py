@@ -19,7 +19,7 @@ from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
-from floeberg.spark.host.ambiguous_names import refuse_ambiguous_names
+from floeberg.spark.host.ambiguous_names import refuse_patterns
 from floeberg.spark.host.changed_settings import SETTINGS
 from floeberg.spark.host.exact_types import cut_name
 from floeberg.spark.host.kept_frames import KeptFrames
@@ -65,7 +65,7 @@ def table_frame(
     """
     parsed = FrameOptions.of(options or {}, time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"))
     metadata = table.state.metadata
-    refuse_ambiguous_names(spark, metadata.current_schema, metadata.location)
+    refuse_patterns(spark, metadata.current_schema, metadata.location)
     asked = _Asked(spark, table, where, select, metadata_columns, parsed, skips_row_groups, cache)
     if parsed.is_incremental:
         if (snapshot_id, as_of_ms) != (None, None):

@@ -16,6 +16,7 @@ from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression, and_
 from floeberg.scan.kept_plans import plan_again
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
+from floeberg.spark.host.ambiguous_names import has_functions
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.read.column_conditions import conditions_of
@@ -79,9 +80,9 @@ def narrowed(frame: Any, scan: FrameScan, condition: Any) -> tuple[FrameScan, li
 
 def _expression(frame: Any, scan: FrameScan, condition: Any) -> Expression:
     """What planning takes from a condition on the frame."""
-    if scan.chosen is None:
-        return TRUE
     spark = frame.sparkSession
+    if scan.chosen is None or has_functions(spark, scan.chosen.schema):
+        return TRUE
     columns = [field.name for field, _ in walk_fields(scan.chosen.schema.fields)]
     conditions = conditions_of(condition, columns, double_quoted=double_quoted_identifiers(spark))
     if not conditions:

@@ -147,10 +147,11 @@ def frame_of_no_files(spark: Any, fields: Sequence[st.StructField]) -> Any:
 
 
 def _is_stored(data_type: st.DataType) -> bool:
-    """Whether Parquet has the type, and those inside it."""
+    """Whether Parquet has the type, and those inside it. Members whose names differ by case alone cannot be loaded."""
     match data_type:
         case st.StructType():
-            return all(_is_stored(field.dataType) for field in data_type.fields)
+            names = {field.name.lower() for field in data_type.fields}
+            return len(names) == len(data_type.fields) and all(_is_stored(field.dataType) for field in data_type.fields)
         case st.ArrayType():
             return _is_stored(data_type.elementType)
         case st.MapType():
