@@ -17,7 +17,7 @@ SCHEMA = Schema(NestedField(1, "a", INT), NestedField(2, "b", STRING))
 
 
 def condition(text: str) -> Any:
-    session: Any = SimpleNamespace(setting=lambda name, default: default, double_quoted_identifiers=False)
+    session: Any = SimpleNamespace(spark=None, setting=lambda name, default: default, double_quoted_identifiers=False)
     table = SimpleNamespace(state=SimpleNamespace(metadata=SimpleNamespace(current_schema=SCHEMA)))
     resolved: Any = SimpleNamespace(table=table, identifier=TableIdentifier("lake", ("db", "t")))
     return exact_condition(session, resolved, text)
