@@ -129,6 +129,7 @@ def test_a_spark_that_takes_no_such_index_loads_every_frame(made: Any, monkeypat
 
 def test_a_frame_of_no_files_is_never_loaded_without_a_path(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which Spark would warn of."""
+    monkeypatch.setattr(file_relations, "_SOURCES", WeakKeyDictionary())
     session.sql("CREATE TABLE lake.db.no_files (id BIGINT, no_files BIGINT)")
     loaded = _loads(monkeypatch)
     assert [session.table("lake.db.no_files").collect() for _ in range(2)] == [[], []]

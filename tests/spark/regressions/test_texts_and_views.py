@@ -163,3 +163,5 @@ def test_a_temporary_view_keeps_the_settings_that_its_text_was_read_by(
         assert tables.conf.get(setting) == read
     finally:
         tables.conf.set(setting, before)
+        for name in ("kept", "expected", "plain"):
+            tables.catalog.dropTempView(name)
