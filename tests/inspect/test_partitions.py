@@ -9,6 +9,7 @@ import pytest
 
 from floeberg.commit.append import Append
 from floeberg.commit.delete_files import DeleteFiles
+from floeberg.effects.system import SystemClock
 from golden_collection.golden_tables import WHOLE, open_golden
 from lakes.scan_tables import add_deletes, data_file, equality_delete, new_table, position_delete
 
@@ -66,6 +67,17 @@ def test_the_last_update_is_the_newest_snapshot_that_added_a_live_file() -> None
     row = table.inspect.partitions().to_pylist()[0]
     assert row["last_updated_snapshot_id"] == added.snapshot_id
     assert row["last_updated_at"].timestamp() * 1000 == pytest.approx(added.timestamp_ms)
+
+
+def test_the_last_update_is_that_of_the_later_commit_of_one_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SystemClock, "now_ms", lambda self: 1_700_000_000_000)
+    table = new_table(partition_by=["data"])
+    added = [data_file(table, name, partition=("a",)) for name in ("first", "second")]
+    for file in added:
+        table._commit(Append(files=[file]))
+    add_deletes(table, position_delete(table, "p", added[0], partition=("a",)))
+    row = table.inspect.partitions().to_pylist()[0]
+    assert row["last_updated_snapshot_id"] == table.metadata.current_snapshot_id
 
 
 def test_tuples_of_two_specs_stay_apart_although_they_look_alike() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import floeberg as fb
 from floeberg.commit.row_delta import RowDelta
+from floeberg.effects.system import SystemClock
 from floeberg.errors import InvalidInput, SnapshotNotFound
 from floeberg.files.puffin import read_blob, read_footer
 from floeberg.files.theta_sketch import read_sketch
@@ -85,6 +86,18 @@ def statistics_rows(table: fb.Table) -> list[dict[str, Any]]:
     ids = [int(found.schema.field(at).metadata[b"PARQUET:field_id"]) for at in range(found.num_columns)]
     assert ids == list(range(1, 14 if table.format_version >= 3 else 13))
     return found.to_pylist()
+
+
+def test_the_last_update_is_that_of_the_later_commit_of_one_millisecond(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(SystemClock, "now_ms", lambda self: 1_700_000_000_000)
+    properties = {"write.delete.mode": "merge-on-read"}
+    builder = TableBuilder(partition_by=["p"], properties=properties, in_catalog=lake(tmp_path))
+    builder.append((1, 1, "a"), (2, 1, "b"), (3, 1, "c")).append((4, 1, "d")).delete("id = 1")
+    newest = builder.table.metadata.current_snapshot_id
+    builder.table.maintenance.compute_partition_stats()
+    assert [row["last_updated_snapshot_id"] for row in statistics_rows(builder.table)] == [newest]
 
 
 @pytest.mark.parametrize("version", [2, 3])

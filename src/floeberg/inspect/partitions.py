@@ -17,6 +17,8 @@ from floeberg.spec.snapshots.snapshot import Snapshot
 _MICROS_PER_MILLI: Final = 1000
 _WIDTH: Final = "width"
 _ROW: Final = "row"
+_UPDATE: Final = "update"
+"""The place of the snapshot that added a file among all, the oldest first."""
 
 
 def partitions_table(source: Source, snapshot: Snapshot | None) -> pa.Table:
@@ -49,12 +51,15 @@ def _live_files(source: Source, snapshot: Snapshot | None) -> tuple[pl.DataFrame
         spec_id = pl.lit(manifest.partition_spec_id, dtype=pl.Int32).alias("spec_id")
         width = pl.lit(_width(source, manifest), dtype=pl.Int32).alias(_WIDTH)
         parts.append(live.select(*empty, spec_id, width))
+    # Two commits may have one millisecond.
+    snapshots = sorted(source.metadata.snapshots, key=lambda known: (known.timestamp_ms, known.sequence_number))
     updates = pl.DataFrame(
         {
-            "snapshot_id": [long(known.snapshot_id) for known in source.metadata.snapshots],
-            "last_updated_at": [known.timestamp_ms * _MICROS_PER_MILLI for known in source.metadata.snapshots],
+            "snapshot_id": [long(known.snapshot_id) for known in snapshots],
+            "last_updated_at": [known.timestamp_ms * _MICROS_PER_MILLI for known in snapshots],
+            _UPDATE: range(len(snapshots)),
         },
-        schema={"snapshot_id": pl.Int64, "last_updated_at": pl.Int64},
+        schema={"snapshot_id": pl.Int64, "last_updated_at": pl.Int64, _UPDATE: pl.Int64},
     ).unique("snapshot_id")
     files = pl.concat(parts).join(updates, on="snapshot_id", how="left", maintain_order="left")
     return files.with_row_index(_ROW), pa.concat_arrays(tuples)
@@ -81,7 +86,7 @@ def _keys(tuples: Any) -> list[pl.Series]:
 
 def _counted(files: pl.DataFrame) -> pl.DataFrame:
     keys = [_WIDTH, *(name for name in files.columns if name.startswith("key"))]
-    newest = pl.col("last_updated_at").arg_max()
+    newest = pl.col(_UPDATE).arg_max()
     is_known = pl.col("last_updated_at").is_not_null().any()
     return files.group_by(keys, maintain_order=True).agg(
         pl.col(_ROW).first(),

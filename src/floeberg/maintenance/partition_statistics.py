@@ -53,6 +53,7 @@ class _Partition:
 
     def __init__(self, partition: tuple[object, ...], spec_id: int) -> None:
         self.columns: dict[str, Any] = {"partition": partition, "spec_id": spec_id, **dict.fromkeys(_COUNTS, 0)}
+        self._updated = (-1, -1)
 
     def count(self, file: DataFile) -> None:
         if file.content is FileContent.DATA:
@@ -70,7 +71,9 @@ class _Partition:
         self.columns[name] += number
 
     def updated_by(self, snapshot: Snapshot | None) -> None:
-        if snapshot is not None and snapshot.timestamp_ms > self.columns.get("last_updated_at", -1):
+        """Notes the snapshot if it is the newest one; two commits may have one millisecond."""
+        if snapshot is not None and (at := (snapshot.timestamp_ms, snapshot.sequence_number)) > self._updated:
+            self._updated = at
             self.columns["last_updated_at"] = snapshot.timestamp_ms
             self.columns["last_updated_snapshot_id"] = snapshot.snapshot_id
 
