@@ -269,6 +269,20 @@ def test_deep_nesting_is_refused_or_read_but_never_runs_out_of_stack() -> None:
     assert [r.parts for r in references] == [("lake", "db", "t")]
 
 
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("FROM lake.db.t |> SELECT k EXCEPT SELECT k FROM lake.db.u", ["lake.db.t", "lake.db.u"]),
+        ("SELECT * FROM (FROM lake.db.t |> SELECT k UNION ALL FROM lake.db.u |> WHERE k > 1)", ["lake.db.t", "lake.db.u"]),
+        ("WITH w AS (FROM lake.db.t) FROM w |> SELECT k UNION SELECT k FROM w ORDER BY k", ["lake.db.t"]),
+        ("FROM lake.db.t |> SELECT * EXCEPT (k) |> EXCEPT (TABLE lake.db.u) UNION TABLE lake.db.v", ["lake.db.t", "lake.db.u", "lake.db.v"]),
+        ("WITH RECURSIVE w AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM w) FROM w |> WHERE n < 3", []),
+    ],
+)  # fmt: skip
+def test_steps_of_a_pipe_end_before_a_set_operation_and_see_its_with_clause(sql: str, expected: list[str]) -> None:
+    assert found(sql) == expected
+
+
 def test_parentheses_that_look_like_queries_cost_no_more_than_their_number() -> None:
     sql = "SELECT " + "(" * 100 + "(SELECT max(x) FROM lake.db.t)" + " + 1)" * 100 + " FROM lake.db.u"
     assert found(sql, LAKE) == ["lake.db.t", "lake.db.u"]
@@ -285,6 +299,24 @@ def test_parentheses_that_look_like_queries_cost_no_more_than_their_number() -> 
         ("SELECT * FROM t WHERE a IN (SELECT b FROM u)", False),
         ("SELECT * FROM t WHERE NOT EXISTS (SELECT b FROM u)", False),
         ("SELECT * FROM (SELECT b FROM u) JOIN (t) ON (a) = (b)", False),
+        ("SELECT * FROM t WHERE a = (SELECT max(b) FROM u)", False),
+        (
+            "SELECT * FROM t WHERE a < (SELECT 0.2 * avg(CAST(b AS INT)) + 1 x FROM u WHERE u.k = t.k HAVING count(*) > 1)",
+            False,
+        ),
+        ("SELECT (SELECT coalesce(sum(b), 0) FROM u) FROM t", False),
+        ("SELECT * FROM t WHERE a = ((SELECT count(*) FROM u))", False),
+        ("SELECT * FROM t WHERE a = (SELECT max(b) FROM u GROUP BY c)", True),
+        ("SELECT * FROM t WHERE a = (SELECT max(b) OVER () FROM u)", True),
+        ("SELECT * FROM t WHERE a = (SELECT max(b) OVER w FROM u WINDOW w AS (PARTITION BY c))", True),
+        ("SELECT * FROM t WHERE a = (SELECT 1 + count(*) OVER `w` x FROM u WINDOW w AS (PARTITION BY c))", True),
+        ("SELECT * FROM t WHERE a = (SELECT max(b) FROM u UNION SELECT 1)", True),
+        ("SELECT * FROM t WHERE a = (SELECT explode(array(max(b), 1)) FROM u)", True),
+        ("SELECT * FROM t WHERE a = (SELECT my.max(b) FROM u)", True),
+        ("SELECT * FROM t WHERE a = (SELECT abs(b) FROM u)", True),
+        ("SELECT * FROM t WHERE a = (SELECT max(b) FILTER (WHERE true) FROM u)", True),
+        ("SELECT * FROM t WHERE a = (SELECT max((SELECT b FROM v)) FROM u)", True),
+        ("SELECT * FROM t WHERE a = (SELECT max(b) FROM u LATERAL VIEW explode(c) AS d)", True),
     ],
 )
 def test_a_query_stands_for_a_value(sql: str, expected: bool) -> None:

@@ -48,14 +48,22 @@ class QueryParser(RelationParser):
         return query
 
     def _query(self) -> Query:
+        at = self.cursor.index
         recursive, ctes = self.with_clause()
-        query = Query(ctes, self._term(), recursive=recursive)
+        query = Query(ctes, self._set_operations(self._primary()), recursive=recursive)
+        source: Query | None = None
         while True:
             if self._tail(query):
                 continue
             if self.cursor.at("|>"):
-                query.body = self._pipes(Query(query.ctes, query.body, tail=query.tail, limited=query.limited))
+                source = Query(query.ctes, query.body, recursive=recursive, tail=query.tail, limited=query.limited)
+                query.body = self._pipes(source)
                 query.ctes, query.tail, query.limited = [], [], False
+                continue
+            if source is not None and not query.tail and self.cursor.at_any(*_SET_OPERATORS):
+                # The steps belong to the first part alone, the WITH clause to all of it.
+                query.ctes, source.ctes, source = source.ctes, [], None
+                query.body = self._set_operations(Query([], query.body, first=at, last=self.cursor.index))
                 continue
             return query
 
@@ -79,9 +87,8 @@ class QueryParser(RelationParser):
         cursor.accept("AS")
         return Cte(name, columns, self.query_in_parentheses())
 
-    def _term(self) -> Body:
-        """Set operations, left to right; precedence does not matter for what is read."""
-        body = self._primary()
+    def _set_operations(self, body: Body) -> Body:
+        """A body with the set operations that follow it, left to right; precedence does not matter for what is read."""
         while self.cursor.at_any(*_SET_OPERATORS):
             kind = self.cursor.advance().upper
             self.cursor.accept_any("ALL", "DISTINCT")
@@ -194,6 +201,10 @@ class QueryParser(RelationParser):
         cursor = self.cursor
         if cursor.token.upper in QUERY_STARTS and not cursor.at("SELECT"):
             raise cursor.error("expected a pipe operator")
-        while not (cursor.at_end() or cursor.at("|>") or cursor.at_any(")", ";")):
+        first = cursor.index
+        while not (cursor.at_end() or cursor.at_any("|>", ")", ";") or self._at_set_operation(first)):
             cursor.advance()
             pipe.steps.append(self.expression_list())
+
+    def _at_set_operation(self, first: int) -> bool:
+        return self.cursor.at_any(*_SET_OPERATORS) and self._ends(first, 0)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from floeberg.errors import InvalidInput
+from floeberg.sql.queries.one_row import has_one_row
 from floeberg.sql.queries.query_nodes import Alias, Query, TableRelation, TimeTravel
 from floeberg.sql.queries.query_parser import QueryParser
 from floeberg.sql.queries.scopes import FunctionUse, QualifierUse, ScopeWalk
@@ -91,11 +92,12 @@ class References:
 
     @property
     def has_row_query(self) -> bool:
-        """Whether a query stands for a value, as in `x = (SELECT …)`: more than one row of it is an error."""
+        """Whether a query stands for a value, as in `x = (SELECT …)`, and may have more than one row, which is an error."""
         tokens = self.cursor.tokens
         return any(
             # A query in parentheses of its own is a value of the list.
-            tokens[query.first - 2].upper not in ("IN", "EXISTS") or tokens[query.first].upper == "("
+            (tokens[query.first - 2].upper not in ("IN", "EXISTS") or tokens[query.first].upper == "(")
+            and not has_one_row(query, self.cursor)
             for query in self.walk.subqueries
         )
 
