@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from floeberg.commit.operation import Named, Operation
 from floeberg.commit.staging import preview
@@ -24,8 +24,7 @@ class EvolvedSchema:
 
 def evolve_schema(metadata: TableMetadata, rows: Schema, *, case_sensitive: bool) -> EvolvedSchema:
     """The table's schema with the columns that only `rows` has. They are optional: existing rows have no value."""
-    wanted = Schema(*(replace(field, required=False) for field in rows.fields))
-    change = ChangeSchema(edit=lambda update: update.union_by_name(wanted), case_sensitive=case_sensitive)
+    change = ChangeSchema(edit=lambda update: update.union_by_name(rows), case_sensitive=case_sensitive)
     evolved = preview(metadata, [change])
     if evolved.current_schema.same_columns(metadata.current_schema):
         return EvolvedSchema(metadata)

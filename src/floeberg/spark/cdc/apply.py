@@ -31,7 +31,7 @@ from floeberg.spark.host.destination import Destination, destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.evaluated_once import loss_of_executors_explained
 from floeberg.spark.host.session import AttachedSession, session_of
-from floeberg.spark.host.types import has_nanoseconds, iceberg_schema_of
+from floeberg.spark.host.types import has_nanoseconds, iceberg_schema_for
 from floeberg.spark.workers.stores import worker_stores
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.job import remove_written
@@ -253,8 +253,9 @@ class _Batch:
         operations: tuple[Operation, ...] = ()
         case_sensitive = self._session.setting("spark.sql.caseSensitive", "false") == "true"
         if self._options.merge_schema:
-            rows = events.frame.drop(*events.carried)
-            evolved = evolve_schema(state.metadata, iceberg_schema_of(rows.schema), case_sensitive=case_sensitive)
+            given = events.frame.drop(*events.carried).schema
+            rows = iceberg_schema_for(given, state.metadata.current_schema, case_sensitive=case_sensitive)
+            evolved = evolve_schema(state.metadata, rows, case_sensitive=case_sensitive)
             table = LoadedTable(self._base.pointer, replace(state, metadata=evolved.metadata))
             operations = evolved.operations
         if self._options.dead_letters is not None:
@@ -266,11 +267,11 @@ class _Batch:
             fills=self._options.merge_schema,
             carried=events.carried,
         )
-        rows = aligned(events.frame, alignment)
+        frame = aligned(events.frame, alignment)
         for field in table.state.metadata.current_schema.fields:
-            if isinstance(field.type, UuidType) and field.name in rows.columns:
-                rows = rows.withColumn(field.name, F.lower(F.col(quote_name(field.name))))  # so that equal keys meet
-        return table, operations, replace(events, frame=rows)
+            if isinstance(field.type, UuidType) and field.name in frame.columns:
+                frame = frame.withColumn(field.name, F.lower(F.col(quote_name(field.name))))  # so that equal keys meet
+        return table, operations, replace(events, frame=frame)
 
     def _events(self, schema: Schema) -> EventFrame:
         if self._options.format != DEBEZIUM:

@@ -12,7 +12,7 @@ from floeberg.commit.commit import commit_operations
 from floeberg.commit.overwrite import Overwrite
 from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.spark.dml.static_partitions import static_condition, static_values
+from floeberg.spark.dml.static_partitions import column_key, static_condition, static_values
 from floeberg.spark.host.ambiguous_names import refuse_functions
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
@@ -61,7 +61,7 @@ def insert(execution: Execution, statement: Insert) -> DataFrame:
     assert resolved.table is not None
     schema = resolved.table.state.metadata.current_schema
     static = static_values(execution, schema, statement.partition)
-    names = _target_names(schema, statement, static)
+    names = _target_names(schema, statement, static, case_sensitive=_rules(execution.session)["case_sensitive"])
     frame = _frame(execution, statement, schema, names)
     by_name = statement.by_name
     columns: list[str] | None = None if by_name or not statement.columns else names
@@ -122,11 +122,11 @@ def prepared_write(
     )
 
 
-def _target_names(schema: Schema, statement: Insert, static: Mapping[str, str]) -> list[str]:
+def _target_names(schema: Schema, statement: Insert, static: Mapping[str, str], *, case_sensitive: bool) -> list[str]:
     if statement.columns:
         return [".".join(path) for path in statement.columns]
-    fixed = {name.lower() for name in static}
-    return [field.name for field in schema.fields if field.name.lower() not in fixed]
+    fixed = {column_key(name, case_sensitive=case_sensitive) for name in static}
+    return [field.name for field in schema.fields if column_key(field.name, case_sensitive=case_sensitive) not in fixed]
 
 
 def _frame(execution: Execution, statement: Insert, schema: Schema, names: list[str]) -> DataFrame:
@@ -157,7 +157,7 @@ def _default(schema: Schema, names: list[str], ordinal: int, *, table: str) -> s
     """The value that DEFAULT stands for at a place in the row."""
     if ordinal >= len(names):
         raise InvalidInput(f"DEFAULT stands at place {ordinal + 1} of a row, the table takes {len(names)} columns")
-    field = schema.find(names[ordinal], case_sensitive=False)
+    field = schema.find(names[ordinal]) or schema.find(names[ordinal], case_sensitive=False)
     if field is None:
         raise ColumnNotFound(f"table {table} has no column {names[ordinal]!r}", column=names[ordinal])
     if field.write_default in (UNSET, None):

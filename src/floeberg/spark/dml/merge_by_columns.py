@@ -307,10 +307,10 @@ class _ColumnMerge(MergeRun[ColumnClause]):
         return ColumnAssignment(assignment.column, None) if is_default and "default" not in known else assignment
 
     def _star(self, clause: ColumnClause, source: DataFrame) -> list[Assigned[Column]]:
-        names = {name.lower(): name for name in self._source_type.fieldNames()}
+        names = {self._columns.key(name): name for name in self._source_type.fieldNames()}
         assigned = []
         for field in self._target.schema.fields:
-            name = names.get(field.name.lower())
+            name = names.get(self._columns.key(field.name))
             if name is not None:
                 assigned.append(Assigned((field.name,), field, source[quote_name(name)]))
             elif not self._evolves:

@@ -94,10 +94,10 @@ class ClauseTexts:
         if not clause.star:
             column = DEFAULT_COLUMN if has_default_column(self._in_sight(clause)) else None
             return assigned_fields(self.columns, clause.assignments, self.text.expression, default_column=column)
-        names = {field.name.lower(): field.name for field in self.source.fields}
+        names = {self.columns.key(field.name): field.name for field in self.source.fields}
         assigned: list[Assigned[str]] = []
         for field in self.columns.schema.fields:
-            name = names.get(field.name.lower())
+            name = names.get(self.columns.key(field.name))
             if name is not None:
                 value = double_braces(f"{quote_name(self.source_alias)}.{quote_name(name)}")
                 assigned.append(Assigned((field.name,), field, value))

@@ -35,7 +35,7 @@ from floeberg.spark.dml.merge_source_keys import SourceKeys, source_keys
 from floeberg.spark.dml.merge_source_rows import without_rows
 from floeberg.spark.dml.target import ChangedTable
 from floeberg.spark.host.evaluated_once import evaluated_once
-from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.host.types import iceberg_schema_for
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.sql.text.lexer import quote_name
 
@@ -268,6 +268,7 @@ def _kind_text(clause: str, clauses: Sequence[Clause], otherwise: str) -> str:
 def _evolved(target: ChangedTable, source: DataFrame) -> ChangedTable:
     """The target with the columns that only the source has, in the same commit as the rows."""
     state = target.table.state
-    evolved = evolve_schema(state.metadata, iceberg_schema_of(source.schema), case_sensitive=target.case_sensitive)
+    rows = iceberg_schema_for(source.schema, state.metadata.current_schema, case_sensitive=target.case_sensitive)
+    evolved = evolve_schema(state.metadata, rows, case_sensitive=target.case_sensitive)
     table = LoadedTable(target.table.pointer, replace(state, metadata=evolved.metadata))
     return replace(target, table=table, operations_before=(*target.operations_before, *evolved.operations))

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final
 
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.session_settings import CASE_SENSITIVE
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import spark_type
 from floeberg.spec.schemas.schema import Schema
@@ -37,6 +38,11 @@ def static_values(execution: Execution, schema: Schema, partition: Partition) ->
     return {name: _value(execution, schema, name, span) for name, span in partition if span is not None}
 
 
+def column_key(name: str, *, case_sensitive: bool) -> str:
+    """A column's name as it is compared with others."""
+    return name if case_sensitive else name.lower()
+
+
 def static_condition(values: dict[str, str]) -> str:
     """A condition for the rows of the static partitions; empty without any."""
     return " AND ".join(
@@ -47,7 +53,9 @@ def static_condition(values: dict[str, str]) -> str:
 
 def _value(execution: Execution, schema: Schema, name: str, span: Span) -> str:
     text = with_literals(span.of(execution.sql), execution.args, what="PARTITION")
-    field = next((one for one in schema.fields if one.name.lower() == name.lower()), None)
+    case_sensitive = execution.session.setting(CASE_SENSITIVE, "false") == "true"
+    key = column_key(name, case_sensitive=case_sensitive)
+    field = next((one for one in schema.fields if column_key(one.name, case_sensitive=case_sensitive) == key), None)
     if text.strip().upper() == _NULL or field is None or not isinstance(field.type, _WRITTEN):
         return _NULL if text.strip().upper() == _NULL else text
     typed = f"CAST({{}} AS {type_text(spark_type(field.type))})"

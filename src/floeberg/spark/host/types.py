@@ -7,6 +7,7 @@ BINARY, unknown is VOID. docs/reference/spark-types.md says why.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from pyspark.sql import types as st
@@ -135,6 +136,42 @@ def iceberg_schema_of(schema: st.StructType) -> Schema:
     struct = assign_fresh_type_ids(StructType(_members(schema)), IdCounter(0).next_id)
     assert isinstance(struct, StructType)
     return Schema(*struct.members)
+
+
+def iceberg_schema_for(schema: st.StructType, table: Schema, *, case_sensitive: bool) -> Schema:
+    """The Iceberg schema of a DataFrame that is written to a table. A column that the table has keeps whether it is required,
+    and its type where that is one that Spark has no type of its own for. Raises as `iceberg_schema_of`."""
+    struct = _type_for(schema, StructType(table.fields), case_sensitive=case_sensitive)
+    fresh = assign_fresh_type_ids(struct, IdCounter(0).next_id)
+    assert isinstance(fresh, StructType)
+    return Schema(*fresh.members)
+
+
+def _type_for(data_type: st.DataType, own: IcebergType, *, case_sensitive: bool) -> IcebergType:
+    if isinstance(data_type, st.StructType) and isinstance(own, StructType):
+        return StructType(tuple(_members_for(data_type, own, case_sensitive=case_sensitive)))
+    if isinstance(data_type, st.ArrayType) and isinstance(own, ListType):
+        element = _type_for(data_type.elementType, own.element_type, case_sensitive=case_sensitive)
+        return ListType(0, element, own.element_required)
+    if isinstance(data_type, st.MapType) and isinstance(own, MapType):
+        key = _type_for(data_type.keyType, own.key_type, case_sensitive=case_sensitive)
+        value = _type_for(data_type.valueType, own.value_type, case_sensitive=case_sensitive)
+        return MapType(0, key, 0, value, own.value_required)
+    found = iceberg_type_of(data_type)
+    shown = _PLAIN.get(type(own))
+    return own if shown is not None and shown == data_type else found
+
+
+def _members_for(schema: st.StructType, own: StructType, *, case_sensitive: bool) -> Iterator[NestedField]:
+    for number, (field, given) in enumerate(zip(schema.fields, _members(schema), strict=True), start=1):
+        known = [one for one in own.members if one.name == field.name]
+        if not known and not case_sensitive:
+            known = [one for one in own.members if one.name.lower() == field.name.lower()]
+        if len(known) != 1:
+            yield given
+            continue
+        kind = _type_for(field.dataType, known[0].type, case_sensitive=case_sensitive)
+        yield NestedField(number, field.name, kind, known[0].required, given.doc)
 
 
 def _members(schema: st.StructType) -> tuple[NestedField, ...]:

@@ -20,7 +20,7 @@ from floeberg.row_changes.schema_evolution import evolve_schema
 from floeberg.spark.host import destination as destinations
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
-from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.host.types import iceberg_schema_for
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.geo_values import with_wkb
 from floeberg.spark.write.job import write_data_files
@@ -164,7 +164,8 @@ def _branch(write: Write, options: WriteOptions) -> str | None:
 def _merged(frame: DataFrame, write: Write) -> tuple[LoadedTable, list[Operation]]:
     """The table with the frame's new columns (mergeSchema), and the operations that add them in the commit of the rows."""
     state = write.table.state
-    evolved = evolve_schema(state.metadata, iceberg_schema_of(frame.schema), case_sensitive=write.case_sensitive)
+    rows = iceberg_schema_for(frame.schema, state.metadata.current_schema, case_sensitive=write.case_sensitive)
+    evolved = evolve_schema(state.metadata, rows, case_sensitive=write.case_sensitive)
     return LoadedTable(write.table.pointer, replace(state, metadata=evolved.metadata)), [*evolved.operations]
 
 
