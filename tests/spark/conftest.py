@@ -10,7 +10,7 @@ import pytest
 
 from floeberg.api.attach import attach, detach
 from floeberg.api.catalog import Catalog, catalog
-from floeberg.spark.read import join_keys
+from floeberg.spark.read.joins import small_table
 from spark_runs.spark_session import CONNECT, KIND, spark_session
 
 
@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def unhurried() -> Iterator[None]:
     """Join pruning takes the time that it needs: a busy machine leaves out the files that a quiet one does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(join_keys, "MAX_MILLISECONDS", 10**9)
+        patch.setattr(small_table, "MAX_MILLISECONDS", 10**9)
         yield
 
 

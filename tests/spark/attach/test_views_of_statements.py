@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.host import gateway
+from floeberg.spark.host import gateway, statement_views
 from floeberg.spark.host.views import temporary_views
 from spark_runs.spark_session import CONNECT
 
@@ -43,11 +43,11 @@ def _rows(frame: Any) -> list[str]:
 def test_views_without_a_command_give_the_rows_of_those_with_one(
     tables: Any, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables.sql("SELECT * FROM lake.db.seen_a")  # Spark makes the first one itself
     found = tables.sql(query)
     with monkeypatch.context() as patch:
-        patch.setattr(gateway, "is_classic", lambda _: False)
-        patch.setattr(gateway, "_VIEWS", {})
+        for module in (gateway, statement_views):
+            patch.setattr(module, "is_classic", lambda _: False)
+        patch.setattr(statement_views, "_VIEWS", {})
         expected = tables.sql(query)
         assert (_rows(found), found.columns, found.schema) == (_rows(expected), expected.columns, expected.schema)
     assert not [name for name in temporary_views(tables) if name.startswith(gateway.FORMATTED)]
@@ -55,7 +55,7 @@ def test_views_without_a_command_give_the_rows_of_those_with_one(
 
 def test_no_command_is_run_for_a_view(tables: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.sql(QUERIES[0])
-    monkeypatch.setattr(gateway, "original", None)
+    monkeypatch.setattr(statement_views, "original", None)
     assert len(tables.sql(QUERIES[0]).collect()) == 2
 
 
@@ -77,7 +77,7 @@ def test_a_cached_frame_stays_cached_when_a_statement_reads_it(tables: Any) -> N
 
 
 def test_where_spark_refuses_a_copy_its_own_method_makes_the_view(tables: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(gateway._VIEWS, tables, (None, None))
+    monkeypatch.setitem(statement_views._VIEWS, tables, (None, None))
     assert len(tables.sql(QUERIES[0]).collect()) == 2
 
 

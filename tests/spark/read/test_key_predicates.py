@@ -8,7 +8,7 @@ import pytest
 
 from floeberg.expr.bind import bind_reference
 from floeberg.expr.nodes import FALSE, BoundPredicate, Op
-from floeberg.spark.read.join_keys import KeyValues, key_predicate
+from floeberg.spark.read.joins.key_values import KeyValues, key_predicate
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DATE, INT, LONG, STRING, IcebergType, NestedField
 

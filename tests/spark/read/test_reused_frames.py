@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from floeberg.api.attach import explain
-from floeberg.spark.host import gateway
+from floeberg.spark.host import statement_views
 from floeberg.spark.host.kept_frames import KeptFrames
 from floeberg.spark.host.session import session_of
 from floeberg.spark.read import frame as frames
 from floeberg.spark.read.frame import table_frame
-from floeberg.spark.read.join_keys import JoinKey, KeyValues
+from floeberg.spark.read.joins.key_values import JoinKey, KeyValues
 from floeberg.spec.types import LONG
 from spark_runs.spark_rows import loaded
 
@@ -73,7 +73,7 @@ def test_columns_are_a_results_own_where_views_are_made_by_commands(
     def refuses(*_: Any) -> None:
         raise RuntimeError("no such view")
 
-    monkeypatch.setattr(gateway._ViewParts, "of", refuses)
+    monkeypatch.setattr(statement_views._ViewParts, "of", refuses)
     one, two = session.sql(ALL), session.sql(ALL)
     assert len(made) == 1
     assert one.join(two, one.id == two.v).select(two.id).distinct().count() == 10

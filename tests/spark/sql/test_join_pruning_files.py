@@ -1,5 +1,5 @@
-"""The files that join pruning keeps hold every row that a join needs: random queries run by DuckDB over all rows, and over the
-rows of the files that are kept."""
+"""What join pruning keeps holds every row that a join needs: random queries run by DuckDB over all rows, and over the rows with
+the keys in the files that are kept."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from floeberg.api.catalog import Catalog, catalog
@@ -26,14 +27,17 @@ from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import choose_snapshot
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.query.statement_keys import SelectedTable, StatementKeys, join_keys_of, keys_of
-from floeberg.spark.read import join_keys
-from floeberg.spark.read.join_keys import KeyValues, key_predicate, key_reference, pruned_by_keys
+from floeberg.spark.read.joins import key_values, small_table
+from floeberg.spark.read.joins.key_values import KeyValues, key_predicate, key_reference
+from floeberg.spark.read.joins.pruned_files import pruned_by_keys
+from floeberg.spark.read.joins.row_filter import row_keys
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMPTZ, IcebergType, NestedField
 from floeberg.sql.conditions.to_expression import to_expression
 from floeberg.sql.queries.conjuncts import table_conditions
 from floeberg.sql.queries.references import find_references, replace_references
 from floeberg.sql.text.names import SessionNames
+from star_joins.eager_keys import use_every_key
 from star_joins.queries import is_prunable, random_query
 from star_joins.tables import COLUMNS, World, build_world
 
@@ -68,6 +72,8 @@ class Planned:
     """A query over the tables of a lake: what is read for each reference."""
 
     def __init__(self, lake: Catalog, sql: str) -> None:
+        self.filtered = 0
+        """The keys that left out rows."""
         self.references = find_references(sql, LAKE)
         assert self.references.query is not None, sql
         tables = [lake.load_table(f"db.{table.identifier.name}") for table in self.references.tables]
@@ -92,7 +98,7 @@ class Planned:
         ).bound()
 
     def rows(self, number: int) -> tuple[pa.Table, int, int]:
-        """The rows of the files that are kept, without a filter, and how many files of how many those are."""
+        """The rows that are kept, without the query's own filter, and how many files of how many are read."""
         table, conditions = self.tables[number], self.conditions[number]
         metadata, chosen = table.loaded.state.metadata, choose_snapshot(table.loaded.state.metadata)
         keys = keys_of(conditions)
@@ -103,7 +109,12 @@ class Planned:
         deletes = {task.data_file.file_path: task.deletes for task in plan}
         assert all(deletes[task.data_file.file_path] == task.deletes for task in pruned)
         reader = table_reader(metadata, chosen.schema, store_for=store_for)
-        return read_tasks(pruned, reader, chosen.schema).read_all(), len(pruned), len(plan)
+        rows = read_tasks(pruned, reader, chosen.schema).read_all()
+        for one in row_keys(pruned, keys):
+            column = rows.column(one.column).cast(pa.int32()) if one.type == DATE else rows.column(one.column)
+            rows = rows.filter(pc.is_in(column.cast(pa.int64()), pa.array(one.values, pa.int64())))
+            self.filtered += 1
+        return rows, len(pruned), len(plan)
 
 
 def run(connection: duckdb.DuckDBPyConnection, planned: Planned, tables: dict[int, pa.Table]) -> Counter[Any]:
@@ -131,12 +142,14 @@ def differences(lake: Catalog, duck: duckdb.DuckDBPyConnection, seed: int) -> tu
     """The queries of a seed that give other rows, and counts by kind."""
     world = build_world(lake, seed)
     whole = {name: all_rows(lake, world, name) for name in COLUMNS}
-    chance = random.Random(seed)
+    chance, ways = random.Random(seed), random.Random(seed)
     wrong, counts = [], Counter[str]()
     for _ in range(QUERIES):
         sql, kind = random_query(chance, world.literal)
-        planned = Planned(lake, sql)
-        kept = {number: planned.rows(number) for number in range(len(planned.tables))}
+        with pytest.MonkeyPatch.context() as patch:
+            use_every_key(patch, ways)
+            planned = Planned(lake, sql)
+            kept = {number: planned.rows(number) for number in range(len(planned.tables))}
         expected = run(duck, planned, {n: whole[t.identifier.name] for n, t in enumerate(planned.references.tables)})
         if run(duck, planned, {number: rows for number, (rows, _, _) in kept.items()}) != expected:
             wrong.append(sql)
@@ -146,12 +159,13 @@ def differences(lake: Catalog, duck: duckdb.DuckDBPyConnection, seed: int) -> tu
         if is_prunable(kind, sql):
             counts["prunable"] += 1
             counts["prunable: pruned"] += pruned
+        counts["keys that leave out rows"] += planned.filtered
         counts["files read"] += sum(files for _, files, _ in kept.values())
         counts["files there"] += sum(there for _, _, there in kept.values())
     return wrong, counts
 
 
-def test_the_files_that_are_kept_hold_every_row_that_a_query_needs(
+def test_the_files_and_rows_that_are_kept_hold_every_row_that_a_query_needs(
     lake: Catalog, duck: duckdb.DuckDBPyConnection
 ) -> None:
     total = Counter[str]()
@@ -162,13 +176,14 @@ def test_the_files_that_are_kept_hold_every_row_that_a_query_needs(
     print(dict(total))
     assert 3 * total["prunable: pruned"] >= total["prunable"] > 0
     assert total["files read"] < total["files there"]
+    assert total["keys that leave out rows"] > 0
 
 
 def test_a_key_that_is_missed_is_found_out(
     lake: Catalog, duck: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = join_keys._physical
-    monkeypatch.setattr(join_keys, "_physical", lambda column, data_type: (own(column, data_type) or [])[1:])
+    own = small_table._sorted
+    monkeypatch.setattr(small_table, "_sorted", lambda columns, data_type: (own(columns, data_type) or ())[1:])
     assert any(differences(lake, duck, seed)[0] for seed in range(4))
 
 
@@ -184,7 +199,11 @@ def test_a_key_that_is_missed_is_found_out(
         (KeyValues(DATE, (5,), ""), TIMESTAMPTZ, None),
         (KeyValues(INT, (5,), ""), DATE, None),
         (KeyValues(INT, (5,), ""), DOUBLE, None),
-        (KeyValues(LONG, tuple(range(join_keys.MAX_VALUES + 1)), ""), LONG, f"a >= 0 AND a <= {join_keys.MAX_VALUES}"),
+        (
+            KeyValues(LONG, tuple(range(key_values.MAX_VALUES + 1)), ""),
+            LONG,
+            f"a >= 0 AND a <= {key_values.MAX_VALUES}",
+        ),
     ],
 )
 def test_keys_are_compared_in_one_type_only(keys: KeyValues, column: IcebergType, predicate: str | None) -> None:

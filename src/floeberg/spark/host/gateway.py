@@ -6,7 +6,7 @@ Over Spark Connect, and where a text cannot travel so, PySpark's own methods are
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -27,8 +27,13 @@ class Tools:
     to_seq: Any
     no_cache: Any
     nothing: Any
-    column_aliases: Any
-    resolve_aliases: Any | None
+    self_join: Callable[[Any], Any]
+    renew_columns: Any | None
+    to_attributes: Any
+    relation: Any
+    cache: Any
+    of_rows: Any
+    view_name: Any
 
 
 logger = logging.getLogger("floeberg")
@@ -36,44 +41,7 @@ FORMATTED: Final = ("_pyspark_", "_pyspark_connect_temp_view_")
 """How PySpark begins the names of the views that `spark.sql("… {x} …", x=frame)` makes and drops."""
 BETWEEN: Final = "\x1f"
 """Stands between texts that are sent as one."""
-_SHARED: Final = "_floeberg_shared"
 _TOOLS: Final[WeakKeyDictionary[Any, Tools]] = WeakKeyDictionary()
-
-
-@dataclass(frozen=True, slots=True)
-class SharedPlan:
-    """A classic session's plan for the views of many statements: `aliased` is the plan below names that Spark has not resolved,
-    `resolve` Spark's rule for them, and `names` are the same names for `toDF`."""
-
-    aliased: Any
-    resolve: Any
-    names: Any
-
-    def resolved(self) -> Any:
-        """The plan with columns of its own."""
-        return self.resolve(self.aliased)
-
-
-@dataclass(frozen=True, slots=True)
-class _ViewParts:
-    """What the temporary views of a session's DataFrames share: a view without its plan, what Spark's catalog says of it, and
-    the arguments of a copy of that, around the schema."""
-
-    view: Any
-    described: Any
-    before: tuple[Any, ...]
-    after: tuple[Any, ...]
-
-    def of(self, spark: Any, frame: Any) -> Any:
-        """The view of a frame. SHOW COLUMNS and DESCRIBE go by the schema that the catalog has, queries by the plan."""
-        known, shared = tools(spark), _shared_plan(frame)
-        if shared is not None:
-            return self.view.copy(self.described, known.option(shared.resolved()))
-        described = self.described.copy(*self.before, frame._jdf.schema(), *self.after)
-        return self.view.copy(described, known.option(frame._jdf.logicalPlan()))
-
-
-_VIEWS: Final[WeakKeyDictionary[Any, _ViewParts]] = WeakKeyDictionary()
 
 
 def is_classic(spark: Any) -> bool:
@@ -102,21 +70,40 @@ def tools(spark: Any) -> Tools:
             option=jvm.scala.Option.apply,
             to_paths=jvm.org.apache.hadoop.util.StringUtils.stringToPath,
             to_seq=jvm.scala.collection.immutable.ArraySeq.unsafeWrapArray,
-            no_cache=getattr(getattr(jvm.org.apache.spark.sql.execution.datasources, "NoopCache$"), "MODULE$"),
+            no_cache=_module(jvm.org.apache.spark.sql.execution.datasources, "NoopCache"),
             nothing=jvm.scala.Option.apply(None),
-            column_aliases=jvm.org.apache.spark.sql.catalyst.analysis.UnresolvedSubqueryColumnAliases,
-            resolve_aliases=_alias_rule(state),
+            self_join=_self_join(jvm),
+            renew_columns=_renewal_rule(jvm),
+            to_attributes=jvm.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes,
+            relation=jvm.org.apache.spark.sql.execution.datasources.LogicalRelation,
+            cache=spark._jsparkSession.sharedState().cacheManager(),
+            of_rows=_module(jvm.org.apache.spark.sql.classic, "Dataset").ofRows,
+            view_name=jvm.org.apache.spark.sql.catalyst.TableIdentifier,
         )
     return found
 
 
-def _alias_rule(state: Any) -> Any | None:
-    """The rule of Spark's analyzer that makes the columns of `x AS y(a, b)`; None where it cannot be asked for."""
+def _self_join(jvm: Any) -> Callable[[Any], Any]:
+    """What joins a plan with itself."""
+    plans = jvm.org.apache.spark.sql.catalyst.plans
+    inner, hint = _module(plans, "Inner"), plans.logical.JoinHint.NONE()
+    nothing, join = jvm.scala.Option.apply(None), plans.logical.Join
+    return lambda plan: join(plan, plan, inner, nothing, hint)
+
+
+def _renewal_rule(jvm: Any) -> Any | None:
+    """The rule of Spark's analyzer that gives the right side of a join columns of its own, where both sides are the same; None
+    where it cannot be asked for."""
     try:
-        return state.analyzer().ResolveSubqueryColumnAliases().apply
+        return _module(jvm.org.apache.spark.sql.catalyst.analysis, "DeduplicateRelations").apply
     except Exception as error:  # whatever this Spark says against it: `toDF` does the same
         logger.debug("the analyzer of this Spark has no rule for the columns of a view: %s", error)
         return None
+
+
+def _module(package: Any, name: str) -> Any:
+    """An object of Scala."""
+    return getattr(getattr(package, f"{name}$"), "MODULE$")
 
 
 def select_texts(spark: Any, frame: Any, texts: Sequence[str]) -> Any:
@@ -140,70 +127,21 @@ def temporary_view_names(spark: Any) -> list[str] | None:
     return [text[1:-1].replace("``", "`") for text in shown.split(BETWEEN) if text]
 
 
-def shared_plan(spark: Any, frame: Any, names: Sequence[str]) -> SharedPlan | None:
-    """The plan of a DataFrame with these columns, for many views; None where each view needs a DataFrame of its own."""
-    array = string_array(spark, names)
-    if array is None or (resolve := tools(spark).resolve_aliases) is None:
+def function_class(spark: Any, name: str) -> str | None:
+    """The class of a function that a classic session knows by its name alone, Spark's own or a temporary one; None where only a
+    statement tells it."""
+    if not is_classic(spark):
         return None
-    known = tools(spark)
-    return SharedPlan(known.column_aliases(known.to_seq(array), frame._jdf.logicalPlan()), resolve, array)
-
-
-def of_shared_plan(frame: Any, plan: SharedPlan) -> Any:
-    """Another DataFrame of the same plan, for a view that queries read and no other statement names. The view has columns of
-    its own, the DataFrame has not."""
-    found = type(frame)(frame._jdf, frame.sparkSession)
-    setattr(found, _SHARED, plan)
-    return found
-
-
-def with_own_columns(frame: Any) -> Any:
-    """The rows of a DataFrame of a shared plan under columns of its own; any other DataFrame as it is."""
-    plan = _shared_plan(frame)
-    return frame if plan is None else type(frame)(frame._jdf.filter("true").toDF(plan.names), frame.sparkSession)
-
-
-def _shared_plan(frame: Any) -> SharedPlan | None:
-    # An attribute that a DataFrame lacks is looked for among its columns, which the JVM tells.
-    found: SharedPlan | None = vars(frame).get(_SHARED)
-    return found
-
-
-def put_view(spark: Any, frame: Any, name: str) -> None:
-    """As `frame.createOrReplaceTempView(name)`, for a view that no one but the next statement sees. Spark's method runs a
-    command, which costs a statement of many tables more than to analyse it."""
-    known = _VIEWS.get(spark) if is_classic(spark) else None
-    if known is not None:
-        try:
-            tools(spark).catalog.createTempView(name, known.of(spark, frame), True)
-            return
-        except Exception as error:  # whatever this Spark says against it: its own method does the same
-            logger.debug("a view is made by a command: %s", error)
-    original(with_own_columns(frame), "createOrReplaceTempView")(name)
-    if known is None and is_classic(spark):
-        _keep_view(spark, name)
-
-
-def _keep_view(spark: Any, name: str) -> None:
-    """Keeps the parts of this view, but not its plan, which may hold rows."""
     try:
-        view = tools(spark).catalog.getRawTempView(name).get()
-        described = view.tableMeta()
-        places = range(described.productArity())
-        at = [described.productElementName(place) for place in places].index("schema")
-        values = tuple(described.productElement(place) for place in places)
-        planless = view.copy(described, tools(spark).nothing)
-        _VIEWS[spark] = _ViewParts(planless, described, values[:at], values[at + 1 :])
-    except Exception as error:  # then every view is made by a command
-        logger.debug("the views of this Spark cannot be copied: %s", error)
+        found = tools(spark).catalog.lookupBuiltinOrTempFunction(name)
+        return str(found.get().getClassName()) if found.isDefined() else None
+    except Exception as error:  # whatever this Spark says against it: the statement tells the class too
+        logger.debug("functions are looked up by statements: %s", error)
+        return None
 
 
-def drop_view(spark: Any, name: str) -> bool:
-    """As `spark.catalog.dropTempView(name)`, for a view of `put_view`. Spark's method also looks for the view's plan in the
-    cache, and would take a DataFrame of the same plan out of it."""
-    if spark in _VIEWS:
-        try:
-            return bool(tools(spark).catalog.dropTempView(name))
-        except Exception as error:  # as above
-            logger.debug("a view is dropped by Spark's own method: %s", error)
-    return bool(original(spark.catalog, "dropTempView")(name))
+def has_variable(frame: Any) -> bool:
+    """Whether a DataFrame of a classic session has the value of a session variable, as its plan tells."""
+    if not is_classic(frame.sparkSession):
+        return False
+    return "variablereference(" in str(frame._jdf.queryExecution().analyzed().toString())

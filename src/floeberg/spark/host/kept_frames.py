@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from floeberg.scan.last_used import LastUsed
-from floeberg.spark.host.gateway import SharedPlan
+from floeberg.spark.host.shared_plans import SharedPlan
 
 _MAX_FRAMES: Final = 128
 _MAX_FILES: Final = 40_000
@@ -17,13 +17,14 @@ _MAX_FILES: Final = 40_000
 @dataclass(frozen=True, slots=True)
 class KeptFrame:
     """A DataFrame, what is known of it, its columns, and how many files it has in memory. `plan` is that of the views of a
-    classic session."""
+    classic session. `held_by_users` is the same DataFrame with the plan that those of users have, if that is another one."""
 
     frame: Any
     known: Any
     columns: list[str]
     plan: SharedPlan | None
     files: int
+    held_by_users: KeptFrame | None = None
 
 
 class KeptFrames:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, TypeAlias
 
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.host.changed_settings import SETTINGS
@@ -20,31 +20,36 @@ _KEPT: Final = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
 }
 """The settings by which Spark reads and resolves a text, with their defaults."""
-
-
 _OF_CHARACTER: Final = {
     "spark.sql.ansi.doubleQuotedIdentifiers": '"',
     "spark.sql.parser.escapedStringLiterals": "\\",
 }
 """Those that matter only to a text with this character."""
+ANY_TEXT: Final = "".join(_OF_CHARACTER.values())
+"""A text to which all of them may matter."""
+
+Settings: TypeAlias = tuple[tuple[str, str], ...]
 
 
-def settings_now(session: AttachedSession, text: str) -> tuple[tuple[str, str], ...]:
+def settings_now(session: AttachedSession, text: str) -> Settings:
     """The settings that a view of this text keeps."""
     return tuple(
         (key, session.setting(key, default)) for key, default in _KEPT.items() if _OF_CHARACTER.get(key, "") in text
     )
 
 
-def other_settings(session: AttachedSession, scope: ViewScope | None) -> tuple[tuple[str, str], ...]:
+def other_settings(session: AttachedSession, scope: ViewScope | None) -> Settings:
     """Those settings of a view that the session has another value for."""
-    if scope is None or not scope.settings:
-        return ()
-    return tuple((key, value) for key, value in scope.settings if session.setting(key, _KEPT[key]) != value)
+    return () if scope is None else changed_settings(session, scope.settings)
+
+
+def changed_settings(session: AttachedSession, settings: Settings) -> Settings:
+    """Those settings that the session has another value for."""
+    return tuple((key, value) for key, value in settings if session.setting(key, _KEPT[key]) != value)
 
 
 @contextmanager
-def under(session: AttachedSession, settings: tuple[tuple[str, str], ...]) -> Iterator[None]:
+def under(session: AttachedSession, settings: Settings) -> Iterator[None]:
     """Gives the session these settings while a text is resolved; other threads wait. Raises UnsupportedFeature over Spark
     Connect, which resolves it later."""
     if not settings:

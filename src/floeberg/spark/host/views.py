@@ -76,6 +76,8 @@ class FrameView:
     frame: Any
     mark: str
     catalogs: frozenset[str] = frozenset()
+    settings: tuple[tuple[str, str], ...] = ()
+    """Over Spark Connect, which resolves the DataFrame when the view is made, the settings of that time."""
 
 
 RememberedView: TypeAlias = TextView | FrameView

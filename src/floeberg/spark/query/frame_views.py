@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +12,10 @@ from pyspark.sql.types import StructType
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.gateway import has_variable
 from floeberg.spark.host.name_resolution import Resolved
+from floeberg.spark.host.own_functions import is_temporary_function
+from floeberg.spark.host.view_settings import changed_settings, under
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.condition_expression import condition_expression
 from floeberg.spark.query.evolved_columns import changed_columns, evolved_frame, needed_change
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = 4
 """Each view of a DataFrame in another one may double the plan: Columns hold in it that are bound to the DataFrame as it was."""
+_CALLED: Final = re.compile(r"(\w+)`?\s*\(")
 ViewRows: TypeAlias = Callable[[Execution, Resolved, Sequence[Condition]], "DataFrame"]
 
 
@@ -52,6 +57,18 @@ def reads_tables_alone(execution: Execution, resolved: Resolved) -> bool:
     return all(text.execution.resolve(table.identifier).table is not None for table in text.references.tables)
 
 
+def is_of_its_time(execution: Execution, frame: Any) -> bool:
+    """Whether a DataFrame has the value of a session variable, or a text of its methods calls a temporary function: at the next
+    use the names may mean others. Over Spark Connect neither is known."""
+    spark = execution.spark
+    called: set[str] = set()
+    origin = origin_of(frame)
+    while isinstance(origin, DerivedOrigin):
+        called.update(name for text in origin.texts() for name in _CALLED.findall(text))
+        origin = origin_of(origin.parent)
+    return any(is_temporary_function(spark, name) for name in sorted(called)) or has_variable(frame)
+
+
 class FrameViewReader:
     """One use of a view by a statement. `view_rows` gives the rows of another view that it was derived from."""
 
@@ -71,7 +88,8 @@ class FrameViewReader:
         origin = origin_of(frame)
         assert origin is not None
         if isinstance(origin, DerivedOrigin):
-            found = self._bound(frame, replayed(frame, self._base))
+            with under(self._session, changed_settings(self._session, self._view.settings)):
+                found = self._bound(frame, replayed(self._session, frame, self._base))
             refused = needed_change(found, self._changed.values()) if self._changed else None
         else:
             now, _ = self._now(origin, conditions)

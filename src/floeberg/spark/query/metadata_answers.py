@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.errors import AnalysisException
-
 from floeberg.expr.nodes import Expression
 from floeberg.scan.snapshot_choice import choose_snapshot
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.originals import spark_sql
+from floeberg.spark.host.own_functions import is_sparks_own
 from floeberg.spark.host.view_settings import other_settings
 from floeberg.spark.query.explain import remember_summary
 from floeberg.spark.query.statement_keys import SelectedTable
@@ -24,7 +22,6 @@ from floeberg.sql.queries.references import References, Rewrite
 
 AGGREGATE_PUSH_DOWN: Final = "spark.sql.iceberg.aggregate-push-down.enabled"
 """The Java runtime's setting: false reads the files."""
-_BUILT_IN: Final = "Class: org.apache.spark.sql.catalyst.expressions."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +82,6 @@ def metadata_answers(
             remember_summary(summary)
             answers[number] = MetadataAnswer(summary.frame, query.rewrites)
     return answers
-
-
-def is_sparks_own(spark: Any, function: str) -> bool:
-    """Whether an unqualified name means Spark's built-in function: a temporary function of the same name replaces it."""
-    try:
-        rows = spark_sql(spark, f"DESCRIBE FUNCTION {function}").collect()
-    except AnalysisException:
-        return False
-    return any(str(row[0]).startswith(_BUILT_IN) for row in rows)
 
 
 def _is_allowed(execution: Execution) -> bool:

@@ -17,11 +17,11 @@ from floeberg.spark.host.originals import original, spark_sql
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns, settings_read_once
 from floeberg.spark.host.session_state import Selection
-from floeberg.spark.host.view_settings import other_settings, under
+from floeberg.spark.host.view_settings import ANY_TEXT, other_settings, settings_now, under
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.condition_expression import condition_expression
 from floeberg.spark.query.explain import remember_sources
-from floeberg.spark.query.frame_views import FrameViewReader, catalogs_of_origin
+from floeberg.spark.query.frame_views import FrameViewReader, catalogs_of_origin, is_of_its_time
 from floeberg.spark.query.functions import function_calls
 from floeberg.spark.query.metadata_answers import metadata_answers
 from floeberg.spark.query.row_queries import RowQueries
@@ -29,7 +29,8 @@ from floeberg.spark.query.statement_keys import SelectedTable, StatementKeys, jo
 from floeberg.spark.query.view_columns import conditions_inside, has_other_types, view_frame
 from floeberg.spark.query.view_scope import place_rewrites, shown_name, view_columns, view_text
 from floeberg.spark.read.derived_frames import TableOrigin, origin_of
-from floeberg.spark.read.join_keys import KeyReader
+from floeberg.spark.read.frame_registry import is_connect
+from floeberg.spark.read.joins.key_values import KeyReader
 from floeberg.spark.read.named_tables import (
     cached_or_read,
     frame_of,
@@ -352,13 +353,16 @@ def frame_view(session: AttachedSession, frame: Any) -> FrameView | None:
     catalogs = catalogs_of_origin(frame)
     if catalogs is None or not catalogs <= session.state.catalogs.keys():
         return None
-    view = FrameView(frame, session.new_mark(), catalogs)
     is_whole_table = isinstance(origin_of(frame), TableOrigin)
+    settings = settings_now(session, ANY_TEXT) if is_connect(frame) and not is_whole_table else ()
+    view = FrameView(frame, session.new_mark(), catalogs, settings)
     return view if is_whole_table or _can_be_rebuilt(session, view) else None
 
 
 def _can_be_rebuilt(session: AttachedSession, view: FrameView) -> bool:
-    """Not if it has columns of another DataFrame, and not if views are nested too deep."""
+    """Not if it has columns of another DataFrame or what only its own time gives, and not if views are nested too deep."""
+    if is_of_its_time(Execution(session, ""), view.frame):
+        return False
     try:
         _ = FrameViewReader(Execution(session, ""), "", view, view_rows).rows().schema
     except (AnalysisException, InvalidInput):

@@ -14,18 +14,18 @@ from floeberg.spark.host.session_settings import QUOTED_PATTERNS
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.types import spark_type
 from floeberg.spark.host.views import ViewColumns
-from floeberg.spark.read.join_keys import (
+from floeberg.spark.read.joins.key_values import (
     JoinKey,
     KeyReader,
     KeyValues,
-    SmallTable,
-    filter_texts,
+    equal_values,
     key_predicate,
     key_reference,
 )
+from floeberg.spark.read.joins.small_table import ColumnKeys, SmallTable, filter_texts
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spec.schemas.schema import Schema
-from floeberg.spec.types import IcebergType
+from floeberg.spec.types import IcebergType, StringType
 from floeberg.sql.conditions.predicates import Condition, Keys, Matches
 from floeberg.sql.queries.column_sources import ColumnSources
 from floeberg.sql.queries.join_keys import JoinKeys, KeySource
@@ -39,6 +39,8 @@ MAX_HOPS: Final = 3
 """A table's keys are restricted by its own conditions, by the keys of another table, and these by those of one more."""
 MAX_HOP_ROWS: Final = 200_000
 """That one is read only if it is no larger."""
+MAX_WRITTEN: Final = 1_000
+"""More keys are a range in the condition on a table, which is compared with that of every plan that is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,9 @@ class StatementKeys:
             return None
         where = self.to_expression(self.conditions[number], table.schema)
         texts = () if isinstance(where, AlwaysTrue) else filter_texts(where)
+        columns: tuple[ColumnKeys, ...] = ()
         if len(path) < MAX_HOPS:
-            where, texts = self._with_hops(number, where, texts, path | {number})
+            where, texts, columns = self._with_hops(number, where, texts, path | {number})
         if isinstance(where, AlwaysTrue):
             return None
         selection = table.selection
@@ -146,14 +149,17 @@ class StatementKeys:
             by_name=options.by_name,
             manifests=self.session.state.manifests,
             kept=self.session.state.join_keys,
+            columns=columns,
         )
 
     def _with_hops(
         self, number: int, where: Expression, texts: tuple[str, ...], path: frozenset[int]
-    ) -> tuple[Expression, tuple[str, ...]]:
-        """The condition of a table together with the keys of the tables that it is joined with."""
+    ) -> tuple[Expression, tuple[str, ...], tuple[ColumnKeys, ...]]:
+        """The condition of a table together with the keys of the tables that it is joined with. Many keys are a range in the
+        condition, and stand beside it."""
         table = self.tables[number]
         assert table is not None
+        many: list[ColumnKeys] = []
         for condition in self.conditions[number]:
             if not isinstance(condition, Matches) or not isinstance(condition.keys, KeySource):
                 continue
@@ -162,10 +168,14 @@ class StatementKeys:
             found = None if reader is None or reference is None else reader.values(beside_rows=MAX_HOP_ROWS)
             if found is None or reference is None:
                 continue
-            predicate = key_predicate(found, reference, op=condition.op, added=condition.added)
+            predicate = key_predicate(found, reference, op=condition.op, added=condition.added, most=MAX_WRITTEN)
             if predicate is not None:
                 where, texts = and_(where, predicate), (*texts, f"by {found.source}")
-        return where, texts
+            if condition.op == "=" and not condition.added and len(found.values) > MAX_WRITTEN:
+                values = equal_values(found, reference)
+                if values is not None and not isinstance(reference.type, StringType):
+                    many.append(ColumnKeys(table.schema.by_id[reference.field_id], values))
+        return where, texts, tuple(many)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

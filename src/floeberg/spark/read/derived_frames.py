@@ -4,7 +4,7 @@ over its current state at each use."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -12,8 +12,10 @@ from pyspark.sql import functions as F
 
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original
+from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.host.session_state import Selection
-from floeberg.spark.read.frame_registry import plan_id, remember_steps, table_frame_of
+from floeberg.spark.host.view_settings import Settings, changed_settings, settings_now, under
+from floeberg.spark.read.frame_registry import is_connect, plan_id, remember_steps, table_frame_of
 from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.text.names import TableIdentifier
 
@@ -51,6 +53,12 @@ class DerivedOrigin:
     method: str
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+    settings: Settings = ()
+    """The settings under which a classic session resolved the method; over Spark Connect a view is resolved when it is made."""
+
+    def texts(self) -> list[str]:
+        """What the method was given as text. A Column holds no text any more."""
+        return list(_texts((*self.args, *self.kwargs.values())))
 
 
 Origin: TypeAlias = TableOrigin | ViewOrigin | DerivedOrigin
@@ -76,8 +84,18 @@ def derived(frame: Any, method: str, result: Any, *args: Any, **kwargs: Any) -> 
     The names in a subquery resolve where and when it is written, so a frame with one is not rebuilt.
     """
     if origin_of(frame) is not None and result is not frame and not _has_subquery((*args, *kwargs.values())):
-        note_origin(result, DerivedOrigin(frame, method, own_copy(args), own_copy(kwargs)))
+        session = None if is_connect(frame) else session_of(frame.sparkSession)
+        settings = () if session is None else settings_now(session, "".join(_texts((*args, *kwargs.values()))))
+        note_origin(result, DerivedOrigin(frame, method, own_copy(args), own_copy(kwargs), settings))
     return result
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _texts(value)
 
 
 def _has_subquery(values: Iterable[Any]) -> bool:
@@ -110,16 +128,18 @@ def source_of(frame: Any) -> TableOrigin | ViewOrigin | None:
     return origin
 
 
-def replayed(frame: Any, base: Callable[[TableOrigin | ViewOrigin, Any], Any]) -> Any:
-    """The frame rebuilt over what `base` gives for its table or view and the frame of that, with the columns of that one."""
+def replayed(session: AttachedSession, frame: Any, base: Callable[[TableOrigin | ViewOrigin, Any], Any]) -> Any:
+    """The frame rebuilt over what `base` gives for its table or view and the frame of that, with the columns of that one. Each
+    method means what it meant under the settings of its time."""
     origin = origin_of(frame)
     assert origin is not None
     if not isinstance(origin, DerivedOrigin):
         new = base(origin, frame)
     else:
-        parent = replayed(origin.parent, base)
-        # Not Spark's own method: that of an attached session finds metadata columns.
-        new = getattr(parent, origin.method)(*origin.args, **origin.kwargs)
+        parent = replayed(session, origin.parent, base)
+        with under(session, changed_settings(session, origin.settings)):
+            # Not Spark's own method: that of an attached session finds metadata columns.
+            new = getattr(parent, origin.method)(*origin.args, **origin.kwargs)
     whole = _in_the_place_of(frame, new)
     found = table_frame_of(new)
     if found is not None:

@@ -27,13 +27,15 @@ from floeberg.spark.host.session_settings import setting_of
 from floeberg.spark.host.types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
-from floeberg.spark.read.join_keys import JoinKey, PrunedBy, key_reference, pruned_by_keys
+from floeberg.spark.read.joins.key_values import JoinKey, key_reference
+from floeberg.spark.read.joins.pruned_files import PrunedBy, pruned_by_keys
+from floeberg.spark.read.joins.row_filter import RowKeys, row_keys
 from floeberg.spark.read.native_scan import NativeScan
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.parquet.field_names import floating_ids, planned_with_nan
 from floeberg.spark.read.parquet.partition_columns import all_partition_sources, planned_unsure
 from floeberg.spark.read.parquet.scan import FILE_NAME, frame_of_no_files
-from floeberg.spark.read.reused_frames import apart_from_cached, frame_key, keep, planned_key, reused
+from floeberg.spark.read.reused_frames import apart_from_cached, frame_key, keep, planned_key, reused, with_keys
 from floeberg.spark.read.routes import ColumnChoice, Routes, route
 from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spec.schemas.schema import Schema
@@ -103,6 +105,7 @@ class _Asked:
         schema: Schema,
         chosen: SnapshotChoice | None = None,
         pruned_by: tuple[PrunedBy, ...] = (),
+        keys: tuple[RowKeys, ...] = (),
     ) -> tuple[Any, FrameScan]:
         """The rows of planned files, and what is known of them."""
         spark, table, options = self.spark, self.table, self.options
@@ -132,6 +135,7 @@ class _Asked:
             cache=self.cache,
             own_file_name=routes.is_plain,
             pruned_by=pruned_by,
+            keys=keys,
         )
 
 
@@ -159,25 +163,36 @@ def _snapshot_frame(
             return again
     plan = _plan(asked.table, chosen, where=where, cache=asked.cache, options=options, keys=keys)
     plan, pruned_by = pruned_by_keys(plan, keys, asked.cache, keeps_one=keeps_one)
-    if key is not None and pruned_by:
-        key = planned_key(key, plan)
-    if kept is not None and key is not None and keys and (again := reused(spark, kept, key, pruned_by)) is not None:
+    of_rows = row_keys(plan, keys)
+    if of_rows and keeps_one():
+        of_rows = ()  # an error that is due without any row might not come where no row is left
+    if key is not None and (pruned_by or of_rows):
+        key = planned_key(key, plan, of_rows)
+    if (
+        kept is not None
+        and key is not None
+        and keys
+        and (again := reused(spark, kept, key, pruned_by, of_rows)) is not None
+    ):
         return again
-    frame, scan = asked.planned(plan, schema=chosen.schema, chosen=chosen, pruned_by=pruned_by)
+    frame, scan = asked.planned(plan, schema=chosen.schema, chosen=chosen, pruned_by=pruned_by, keys=of_rows)
     return _for_use(spark, frame, scan, kept, key)
 
 
 def _for_use(spark: Any, frame: Any, scan: FrameScan, kept: KeptFrames | None, key: Hashable) -> Any:
     """A new frame as the caller gets it. It is kept for later uses where it has a key."""
-    remember(frame, scan)
-    if kept is None or key is None:
-        return frame
-    if keep(kept, key, frame, scan):
-        # Every use has a plan of the same form, the first one too.
-        return reused(spark, kept, key, scan.pruned_by) or frame
-    apart = apart_from_cached(frame)
-    remember(apart, scan)
-    return apart
+    if kept is not None and key is not None:
+        if keep(kept, key, frame, scan):
+            # Every use has a plan of the same form, the first one too.
+            return reused(spark, kept, key, scan.pruned_by, scan.keys) or _with_keys(spark, frame, scan)
+        frame = apart_from_cached(frame)
+    return _with_keys(spark, frame, scan)
+
+
+def _with_keys(spark: Any, frame: Any, scan: FrameScan) -> Any:
+    found, known = with_keys(spark, frame, scan)
+    remember(found, known)
+    return found
 
 
 def _plan_appends(

@@ -8,7 +8,7 @@ from typing import Any
 from floeberg.errors import InvalidInput
 from floeberg.scan.explanation import Explanation
 from floeberg.spark.read.frame_registry import scan_of
-from floeberg.spark.read.join_keys import PrunedBy
+from floeberg.spark.read.joins.pruned_files import PrunedBy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,8 @@ class FrameExplanation:
     planning: Explanation
     pruned_by: tuple[PrunedBy, ...] = ()
     """The joins that left out files, in the order in which they did."""
+    rows_by: tuple[str, ...] = ()
+    """The tables whose keys the rows that are read must have, in words."""
 
     def __str__(self) -> str:
         there = "unknown" if self.files is None else str(self.files)
@@ -32,6 +34,7 @@ class FrameExplanation:
         lines = [
             f"{self.table}: {self.planned_files} files planned of {there}",
             *(f"{name}: {step.files} of {there} files, by {step.source}" for step in self.pruned_by),
+            *(f"{name}: rows by {source}" for source in self.rows_by),
             f"read by Spark's Parquet reader: {self.native_files}, in Python workers: {self.arrow_files}",
         ]
         lines += [f"  in Python workers because of {why}: {count} files" for why, count in self.arrow_reasons.items()]
@@ -56,4 +59,5 @@ def explain(frame: Any) -> FrameExplanation:
         arrow_reasons=dict(routes.reasons),
         planning=planning,
         pruned_by=scan.pruned_by,
+        rows_by=tuple(keys.source for keys in scan.keys),
     )

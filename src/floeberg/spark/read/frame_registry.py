@@ -12,7 +12,8 @@ from floeberg.expr.nodes import Expression
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice
-from floeberg.spark.read.join_keys import PrunedBy
+from floeberg.spark.read.joins.pruned_files import PrunedBy
+from floeberg.spark.read.joins.row_filter import RowKeys
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.read.routes import Routes
 from floeberg.spec.schemas.schema import Schema
@@ -37,6 +38,8 @@ class FrameScan:
     """Whether Spark's own hidden column tells the file, because one reader reads all of it."""
     pruned_by: tuple[PrunedBy, ...] = ()
     """The joins that left out files."""
+    keys: tuple[RowKeys, ...] = ()
+    """The joins that leave out rows."""
     shown: Callable[[Any], Any] | None = None
     """What makes the DataFrame's columns of the table's, and leaves metadata columns after them; None where they are the
     same."""

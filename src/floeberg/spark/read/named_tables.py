@@ -15,7 +15,7 @@ from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.derived_frames import TableOrigin, note_origin
 from floeberg.spark.read.frame import table_frame
-from floeberg.spark.read.join_keys import JoinKey
+from floeberg.spark.read.joins.key_values import JoinKey
 from floeberg.spark.read.metadata_tables import metadata_frame
 from floeberg.spark.read.options import CHOOSING, WITHOUT_EFFECT, FrameOptions
 from floeberg.spark.read.table_cache import cached_frame

@@ -21,7 +21,8 @@ from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.read.column_conditions import conditions_of
 from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
-from floeberg.spark.read.join_keys import JoinKey, key_reference, pruned_by_keys
+from floeberg.spark.read.joins.key_values import JoinKey, key_reference
+from floeberg.spark.read.joins.pruned_files import pruned_by_keys
 from floeberg.spark.read.parquet.paths import given_location
 from floeberg.spark.read.parquet.scan import FILE_NAME, PlacedTask
 from floeberg.spark.read.routes import Routes

@@ -6,11 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from floeberg.arrow.formats.file_schema import file_fields
 from floeberg.arrow.formats.read_parquet import open_parquet
 from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.host.own_functions import replaced
 from floeberg.spark.read.deletes.equality import can_join
 from floeberg.spark.read.parquet.columns import NativeColumn, native_column
 from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids, wrapped_ids
@@ -29,6 +31,8 @@ from floeberg.storage.location import Location, parse
 
 SPARK_NAMES: Final = frozenset({"_metadata", GENERATED_INDEX.name})
 """Names that Spark's reader gives to columns of its own."""
+_FUNCTIONS: Final = ("bit_get", "coalesce", "get", "raise_error", "shiftright")
+"""Those of Spark by which rows of files are told from deleted ones, and columns get their values."""
 MAX_FOOTERS: Final = 256
 """How many footers are read before Spark reads the files."""
 
@@ -43,6 +47,8 @@ class Routes:
     by_arrow: list[FileScanTask] = field(default_factory=list)
     reasons: dict[str, int] = field(default_factory=dict)
     """Why files are read by the Arrow engine, with their number."""
+    as_stored: bool = False
+    """Whether Spark's reader gives every column as users see it."""
 
     @property
     def native(self) -> list[PlacedTask]:
@@ -92,6 +98,13 @@ class ColumnChoice:
     def _is_never_renamed(self, column: NestedField) -> bool:
         return all(field.field_id not in self._renamed for field, _ in walk_fields([column]))
 
+    def as_stored(self, projection: Schema) -> bool:
+        """Whether Spark's reader gives every column as users see it, and by its field id whatever a query asks of it."""
+        return all(
+            column.field_id not in COMPUTED and (found := self.column(column)) is not None and found.is_as_stored
+            for column in projection.fields
+        )
+
     def why_not(self, projection: Schema) -> str | None:
         """Why these columns cannot be read by Spark's reader; None if they can."""
         for column in self._schema.fields:
@@ -114,8 +127,8 @@ def route(
     engine: str | None = None,
 ) -> Routes:
     """The reader of each task. `unsure` are the paths of files that may lack the columns of their partition."""
-    routes = Routes()
-    footers = _Footers(files, unsure)
+    routes = Routes(as_stored=columns.as_stored(projection))
+    footers, functions = _Footers(files, unsure), _Functions(spark)
     why_not = "asked for" if engine == "arrow" else columns.why_not(projection)
     keeps_deleted = any(column.field_id == IS_DELETED.field_id for column in projection.fields)
     seen: set[Location] = set()
@@ -125,6 +138,8 @@ def route(
             routes.arrow(task, reason or "not reachable")
         elif placed.location in seen:  # which Spark's reader would read once
             routes.arrow(task, "files that the table has twice")
+        elif (task.deletes or not routes.as_stored) and functions.why_not:
+            routes.arrow(task, functions.why_not)
         elif not task.deletes:
             routes.plain.append(placed)
         elif keeps_deleted:
@@ -158,6 +173,19 @@ def _placed(
     if not footers.allow(file):
         return None, "files without field ids or columns of their partition, or too many to look at"
     return PlacedTask(task, location, scheme), None
+
+
+class _Functions:
+    """What the names of Spark's functions mean, asked of Spark where files are first read by them."""
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+
+    @cached_property
+    def why_not(self) -> str | None:
+        """Why files cannot be read by these functions; None if there is no reason."""
+        others = replaced(self._spark, _FUNCTIONS)
+        return f"a temporary function named {others[0]}" if others else None
 
 
 class _Footers:

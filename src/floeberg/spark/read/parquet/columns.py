@@ -80,6 +80,14 @@ class NativeColumn:
             return None
         return f"coalesce({quote_name(self.read.name)}) AS {quote_name(self.field.name)}"
 
+    @property
+    def is_as_stored(self) -> bool:
+        """Whether it is read under its own name and shown as it is read. Not one with a default, nor a nested one: where Spark
+        reads a part of a struct, it takes defaults and field ids from the columns that a query names."""
+        if self.read is None or self.field.type.is_nested or type(self.field.type) in _MADE:
+            return False
+        return self.read.name == self.field.name and EXISTS_DEFAULT not in (self.read.metadata or {})
+
     def made(self) -> Any:
         """The value, without a name."""
         if self.read is None:

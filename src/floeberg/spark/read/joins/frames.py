@@ -12,7 +12,8 @@ from floeberg.expr.nodes import AlwaysTrue
 from floeberg.scan.kept_keys import KeptKeys
 from floeberg.spark.read.column_conditions import equal_columns
 from floeberg.spark.read.frame_registry import scan_of
-from floeberg.spark.read.join_keys import JoinKey, KeyReader, SmallTable, filter_texts, key_reference
+from floeberg.spark.read.joins.key_values import JoinKey, KeyReader, key_reference
+from floeberg.spark.read.joins.small_table import SmallTable, filter_texts
 from floeberg.spark.read.prune_frames import matching
 
 PRUNED_SIDES: Final = {

@@ -1,0 +1,1 @@
+"""Deletes as columns and joins of a scan."""
