@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -61,6 +62,7 @@ class Engine:
     name: str
     warehouse: Path
     patience_seconds: float = 300.0
+    environment: Mapping[str, str] = field(default_factory=dict)
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
     _answers: SimpleQueue[str | None] = field(default_factory=SimpleQueue, init=False)
 
@@ -74,6 +76,7 @@ class Engine:
             "PYSPARK_PYTHON": str(python),
             "RUST_LOG": "error",
             "PYTHONWARNINGS": "ignore",
+            **self.environment,
         }
         command = [str(python), "-m", "bench.spark_engines", self.name, str(self.warehouse)]
         self._process = subprocess.Popen(

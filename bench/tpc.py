@@ -23,6 +23,7 @@ from uuid import UUID
 
 import duckdb
 import pyarrow as pa
+from bench.jvm_profile import print_shares, recorded, shares
 from bench.lineitem import DELETED_SHARE, add_deletes, target
 from bench.spark_engines import CATALOG, Engine
 from pyroaring import BitMap64
@@ -160,6 +161,7 @@ def run(benchmark: Benchmark, description: str | None) -> None:
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--against", choices=("java", "vectored"), default="java", help="the engine beside ours")
     parser.add_argument("--vectors", action="store_true", help="with 2 %% of the facts' rows deleted")
+    parser.add_argument("--profile", action="store_true", help="show where each engine spends its time; no figures")
     parser.add_argument("--patience", type=float, default=600.0, help="seconds that an engine has for a query")
     parser.add_argument("--folder", default=str(Path(tempfile.gettempdir()) / "floeberg-bench-spark"))
     given = parser.parse_args()
@@ -168,6 +170,9 @@ def run(benchmark: Benchmark, description: str | None) -> None:
     make_tables(benchmark, source, warehouse, scale=given.scale, vectors=given.vectors)
     asked = [int(number) for number in given.queries.split(",") if number]
     queries = {number: text for number, text in source.queries().items() if not asked or number in asked}
+    if given.profile:
+        _profile(warehouse, queries, [given.against, "floeberg"], rounds=given.pairs)
+        return
     found: dict[int, Figures] = {}
     with ExitStack() as stack:
         engines = {
@@ -191,6 +196,21 @@ def run(benchmark: Benchmark, description: str | None) -> None:
             again = compare(engines, queries[number], pairs=AGAIN)
             _print(f"q{number}", [again])
             print(f"  q{number} each time: {again}", flush=True)
+
+
+def _profile(warehouse: Path, queries: Mapping[int, str], names: list[str], *, rounds: int) -> None:
+    """Runs all queries some times on each engine, and prints what its JVM was seen to do."""
+    found = {}
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"{name}.jfr"
+            with Engine(name, warehouse, environment=recorded(file)) as engine:
+                engine.run(f"USE {CATALOG}.db")
+                for _ in range(rounds):
+                    for text in queries.values():
+                        engine.run(text)
+            found[name] = shares(file)
+    print_shares(found)
 
 
 def _slower(found: Mapping[int, Figures], other: str) -> list[int]:
