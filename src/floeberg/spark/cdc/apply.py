@@ -27,6 +27,7 @@ from floeberg.spark.cdc.last_states import last_states
 from floeberg.spark.cdc.options import DEBEZIUM, CdcOptions
 from floeberg.spark.cdc.position_lookup import apply_states, by_position
 from floeberg.spark.dml.target import ChangedTable
+from floeberg.spark.host.active_session import in_own_session
 from floeberg.spark.host.destination import Destination, destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.evaluated_once import loss_of_executors_explained
@@ -83,6 +84,7 @@ class CdcResult:
     """Keys whose rows in the table are newer than their events, which change nothing then."""
 
 
+@in_own_session
 def apply_events(frame: DataFrame, name: str, options: CdcOptions, once: Transaction | None = None) -> CdcResult:
     """Applies a batch of events to the table of that name. Raises InvalidInput for bad events, and what a commit raises."""
     session = session_of(frame.sparkSession)

@@ -27,6 +27,7 @@ from floeberg.errors import (
     ViewAlreadyExists,
 )
 from floeberg.spark.ddl.columns import schema_of
+from floeberg.spark.host.active_session import in_own_session
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
@@ -125,6 +126,7 @@ def create_table_like(execution: Execution, statement: CreateTableLike) -> DataF
     return nothing(execution.spark)
 
 
+@in_own_session
 def make_table(
     session: AttachedSession,
     identifier: TableIdentifier,

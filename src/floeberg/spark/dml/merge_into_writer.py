@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.dml.merge_by_columns import ColumnAssignment, ColumnClause, is_column, merge_by_columns
+from floeberg.spark.host.active_session import in_own_session
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.spark_errors import methods_raise_spark_errors
 from floeberg.sql.text.cursor import parse_parts
@@ -47,6 +48,7 @@ class MergeIntoWriter:
         self._evolves = True
         return self
 
+    @in_own_session
     def merge(self) -> None:
         """Raises InvalidInput without a clause, and what a MERGE statement raises."""
         if not self._clauses:

@@ -15,6 +15,7 @@ from floeberg.spark.dml.explain import explain
 from floeberg.spark.dml.insert import insert, truncate_table
 from floeberg.spark.dml.merge import merge
 from floeberg.spark.dml.update import update
+from floeberg.spark.host.active_session import in_own_session
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.kept_settings import keep_settings, may_change_settings
 from floeberg.spark.host.results import nothing
@@ -45,6 +46,7 @@ _CREATES: Final = re.compile(
 _IMMEDIATE_IN_SCRIPT: Final = re.compile(r".*\bBEGIN\b.*\bEXECUTE\b.*\bIMMEDIATE\b", re.IGNORECASE | re.DOTALL)
 
 
+@in_own_session
 def run_sql(
     session: AttachedSession,
     sql: str,

@@ -18,6 +18,7 @@ from floeberg.spark.host.originals import original
 class Tools:
     """Methods of the JVM, finding one of which costs a call for each part of its name, and the session's class of frames."""
 
+    sessions: Any
     split: Any
     join: Any
     frame_type: type[Any]
@@ -63,6 +64,7 @@ def tools(spark: Any) -> Tools:
     if found is None:
         jvm, state = spark._jvm, spark._jsparkSession.sessionState()
         found = _TOOLS[spark] = Tools(
+            sessions=jvm.org.apache.spark.sql.classic.SparkSession,
             split=jvm.java.util.regex.Pattern.compile(BETWEEN).split,
             join=jvm.org.apache.hadoop.util.StringUtils.join,
             frame_type=type(original(spark, "range")(0)),

@@ -21,6 +21,7 @@ from floeberg.maintenance.rewrite.engine import RewritePlan, RewrittenGroup
 from floeberg.maintenance.rewrite.file_groups import FileGroup
 from floeberg.scan.splits import SplitOptions, group_tasks, split_task
 from floeberg.scan.tasks import FileScanTask
+from floeberg.spark.host.active_session import in_own_session
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import collect_from_workers
@@ -51,6 +52,7 @@ class SparkEngine:
     def runs_groups_at_once(self) -> bool:
         return True
 
+    @in_own_session
     def rewrite(self, group: FileGroup, plan: RewritePlan) -> RewrittenGroup:
         table = LoadedTable(self.table.pointer, replace(self.table.state, metadata=plan.metadata))
         files = table_files(table, plan.metadata.current_schema)
@@ -61,6 +63,7 @@ class SparkEngine:
         order_id = plan.layout.sort_order_id
         return RewrittenGroup(group=group, files=tuple(structs.replace(one, sort_order_id=order_id) for one in written))
 
+    @in_own_session
     def deleted_positions(self, tasks: Sequence[FileScanTask], metadata: TableMetadata) -> dict[str, BitMap64]:
         table = LoadedTable(self.table.pointer, replace(self.table.state, metadata=metadata))
         files = table_files(table, metadata.current_schema)

@@ -19,6 +19,7 @@ from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
+from floeberg.spark.host.active_session import in_own_session
 from floeberg.spark.host.ambiguous_names import refuse_patterns
 from floeberg.spark.host.changed_settings import SETTINGS
 from floeberg.spark.host.exact_types import cut_name
@@ -41,6 +42,7 @@ from floeberg.spark.read.snapshot_range import snapshot_range
 from floeberg.spec.schemas.schema import Schema
 
 
+@in_own_session
 def table_frame(
     spark: Any,
     table: LoadedTable,

@@ -33,9 +33,9 @@ _SPARKS_OWN: Final = re.compile(r"(pyspark\.zip|py4j-[^/]*\.zip|spark-core_[^/]*
 
 def map_in_workers(frame: DataFrame, work: Work, schema: Any) -> DataFrame:
     """`mapInArrow`, for functions of ours. PySpark looks its columns up by their names as if these were expressions, so a
-    frame with other names travels under plain ones."""
+    frame with other names, or with names that differ by case alone, travels under plain ones."""
     names = frame.columns
-    if any("." in name or "`" in name for name in names):
+    if len({name.lower() for name in names}) < len(names) or any("." in name or "`" in name for name in names):
         plain = frame.toDF(*(f"c{number}" for number in range(len(names))))
         return plain.mapInArrow(_Tidied(work, tuple(names)), schema)
     return frame.mapInArrow(_Tidied(work), schema)

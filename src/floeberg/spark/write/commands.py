@@ -18,6 +18,7 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.row_changes.policy import refuse_encrypted
 from floeberg.row_changes.schema_evolution import evolve_schema
 from floeberg.spark.host import destination as destinations
+from floeberg.spark.host.active_session import in_own_session
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.types import iceberg_schema_for
@@ -56,11 +57,13 @@ class Write:
     """The session's settings, where they are known already: to ask for them takes a hundred calls of the JVM."""
 
 
+@in_own_session
 def append(frame: DataFrame, write: Write) -> Committed | None:
     """Adds rows. None when there are none to add."""
     return _run(frame, write, lambda files, target, view: Append(files=files, target=target) if files else None)
 
 
+@in_own_session
 def overwrite(frame: DataFrame, write: Write, *, where: Expression = TRUE) -> Committed | None:
     """Replaces the rows that match (all by default) by those of the frame. Files that match in part are an error: the
     condition must select whole files, as partitions do."""
@@ -72,6 +75,7 @@ def overwrite(frame: DataFrame, write: Write, *, where: Expression = TRUE) -> Co
     return _run(frame, write, operation)
 
 
+@in_own_session
 def overwrite_matching(frame: DataFrame, write: Write, condition: Any) -> Committed | None:
     """Replaces the rows that match a condition of Spark's, which is evaluated on the table's rows: nothing is written when it
     matches a part of a file. Raises InvalidInput, and ValidationConflict when another commit came first."""
@@ -90,6 +94,7 @@ def overwrite_matching(frame: DataFrame, write: Write, condition: Any) -> Commit
     return _run(frame, write, operation)
 
 
+@in_own_session
 def overwrite_partitions(frame: DataFrame, write: Write) -> Committed | None:
     """Replaces every partition that the frame has rows for."""
 
