@@ -126,7 +126,7 @@ class Story:
     def condition(self) -> tuple[str, int, list[tuple[Any, ...]]]:
         """A column's name and a number, with the rows whose value is above."""
         column, least = self.rng.choice([*self.columns]), self.rng.randrange(-1, 9)
-        above = [row for row in self.rows if (row.get(column) or -2) > least or (row.get(column) == 0 and least < 0)]
+        above = [row for row in self.rows if (value := row.get(column)) is not None and value > least]
         return self.columns[column], least, self.tuples(above)
 
 
