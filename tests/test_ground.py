@@ -60,6 +60,32 @@ def test_no_code_comes_from_data() -> None:
     assert offenders == []
 
 
+def imported_modules(path: pathlib.Path) -> set[str]:
+    """The modules and names that a file imports, as paths with dots."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+def test_a_folder_imports_its_subfolders_or_is_imported_by_them() -> None:
+    offenders = []
+    imports = {path: imported_modules(path) for path in source_files()}
+    for subfolder in sorted({path.parent for path in imports} - {SOURCE}):
+        folder = subfolder.parent
+        inside = ".".join(subfolder.relative_to(SOURCE.parent).parts) + "."
+        files = {path for path in imports if path.parent == folder and path.name != "__init__.py"}
+        own = {".".join(path.relative_to(SOURCE.parent).with_suffix("").parts) for path in files}
+        goes_down = any(module.startswith(inside) for path in files for module in imports[path])
+        comes_up = any(modules & own for path, modules in imports.items() if subfolder in path.parents)
+        if folder != SOURCE and goes_down and comes_up:
+            offenders.append(subfolder.relative_to(SOURCE).as_posix())
+    assert offenders == []
+
+
 def test_every_public_name_resolves_and_the_list_is_sorted_by_hand() -> None:
     assert sorted(set(floeberg.__all__)) == sorted(floeberg.__all__)
     for name in floeberg.__all__:

@@ -17,7 +17,7 @@ import uvicorn
 import floeberg as fb
 from floeberg.cli.main import BAD_INPUT, run
 from floeberg.errors import InvalidInput
-from floeberg.server import listening
+from floeberg.server.http import listening
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.server.settings import ServerSettings
 from servers.floeberg_server import server_in_thread

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import floeberg as fb
-from floeberg.server.app import make_app
+from floeberg.server.http.app import make_app
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.server.settings import ServerSettings
 from servers.rest_lake import SCHEMA, TABLES, AppClient, RestLake, open_lake

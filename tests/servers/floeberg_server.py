@@ -15,8 +15,8 @@ from pathlib import Path
 
 import uvicorn
 
-from floeberg.server.app import make_app
-from floeberg.server.listening import TimedProtocol
+from floeberg.server.http.app import make_app
+from floeberg.server.http.listening import TimedProtocol
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.server.settings import ServerSettings
 

@@ -13,7 +13,7 @@ import httpx
 from starlette.types import ASGIApp
 
 import floeberg as fb
-from floeberg.server.app import make_app
+from floeberg.server.http.app import make_app
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.server.settings import ServerSettings
 

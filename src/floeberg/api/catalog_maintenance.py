@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from floeberg.api.table import Table
 from floeberg.catalogs.identifiers import Identifier, Namespace
+from floeberg.effects.progress import Progress
 from floeberg.errors import TableNotFound
-from floeberg.maintenance.check import Progress
 from floeberg.maintenance.maintain import Maintained
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from floeberg.api.scan import Where, to_expression
 from floeberg.catalogs.base import LoadedTable
 from floeberg.catalogs.static import StaticPointer
 from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.effects.progress import Progress
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.maintenance.check import Progress, check_table
+from floeberg.maintenance.check import check_table
 from floeberg.maintenance.check_report import CheckReport
 from floeberg.maintenance.expire import Expired, Expiry, expire_snapshots
 from floeberg.maintenance.file_work import THREADS, FileWork, ThreadedWork

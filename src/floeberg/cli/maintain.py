@@ -15,9 +15,9 @@ from floeberg.cli.main import FAILED
 from floeberg.cli.options import with_shared_options
 from floeberg.cli.output import Printer
 from floeberg.cli.target import Target
+from floeberg.effects.progress import Progress
 from floeberg.effects.system import system_effects
 from floeberg.errors import InvalidInput
-from floeberg.maintenance.check import Progress
 from floeberg.maintenance.maintain import Maintained
 
 OptionalTable = Annotated[

@@ -126,7 +126,7 @@ def server_modules() -> tuple[Any, Any, Any, Any]:
             importlib.import_module("floeberg.server.settings"),
             importlib.import_module("floeberg.server.served_catalog"),
             importlib.import_module("floeberg.server.tokens"),
-            importlib.import_module("floeberg.server.run"),
+            importlib.import_module("floeberg.server.http.run"),
         )
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("starlette", "uvicorn", "jinja2"):

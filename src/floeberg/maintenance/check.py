@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from floeberg.effects.leniencies import gathered_leniencies
+from floeberg.effects.progress import Progress
 from floeberg.errors import FileNotFound, FloebergError
 from floeberg.files.manifest import read_manifest
 from floeberg.files.puffin import THETA_SKETCH_V1, decode_blob
@@ -22,9 +23,6 @@ from floeberg.spec.schemas.name_mapping import NAME_MAPPING_PROPERTY, NameMappin
 from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from floeberg.spec.snapshots.snapshot import Snapshot
 from floeberg.spec.snapshots.statistics import StatisticsFile
-
-Progress = Callable[[str, int], None]
-"""Called with what is being checked, and how much of it is done."""
 
 
 def check_table(

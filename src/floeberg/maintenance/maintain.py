@@ -8,7 +8,7 @@ from typing import Final
 
 from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.workspace import Workspace
-from floeberg.maintenance.check import Progress
+from floeberg.effects.progress import Progress
 from floeberg.maintenance.expire import Expiry, expire_snapshots
 from floeberg.maintenance.last_look import PLANNED_ACTIONS, added_since_last_look, remember_looks
 from floeberg.maintenance.manifests import rewrite_manifests

@@ -20,10 +20,10 @@ from floeberg.catalogs.metadata_files import (
     table_roots,
 )
 from floeberg.commit.pointer import TablePointer, TableState
+from floeberg.effects.progress import Progress
 from floeberg.effects.protocols import FileInfo, Store
 from floeberg.errors import FileNotFound, InvalidInput, MetadataCorrupt, StorageError
 from floeberg.files.metadata_file import codec_of_name
-from floeberg.maintenance.check import Progress
 from floeberg.maintenance.expire import GC_ENABLED
 from floeberg.maintenance.live_files import live_files, metadata_files
 from floeberg.maintenance.path_match import PathEquality, PrefixMismatch, orphans_among

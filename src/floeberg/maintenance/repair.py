@@ -16,8 +16,9 @@ from floeberg.commit.pointer import TablePointer, TableState
 from floeberg.commit.repair import RepairFiles, RestoreSnapshot
 from floeberg.commit.table_changes import ChangeStatistics
 from floeberg.commit.workspace import Workspace
+from floeberg.effects.progress import Progress
 from floeberg.errors import FloebergError, InvalidInput
-from floeberg.maintenance.check import Progress, check_table
+from floeberg.maintenance.check import check_table
 from floeberg.maintenance.check_report import CheckReport, Finding, Problem
 from floeberg.maintenance.file_work import FileWork
 from floeberg.maintenance.measure import FileMeasurer

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from floeberg.api.attach import explain
 from floeberg.errors import InvalidInput
-from floeberg.spark.read.joins.frames import PRUNED_SIDES
+from floeberg.spark.read.joined_frames import PRUNED_SIDES
 
 PRUNED = re.compile(r"^(\w+: \d+ of \d+ files, by .*)$", re.MULTILINE)
 

@@ -15,6 +15,7 @@ from floeberg.commit.producer import branch_head
 from floeberg.commit.remove_dangling_deletes import RemoveDanglingDeletes
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.workspace import Workspace
+from floeberg.effects.progress import Progress
 from floeberg.errors import (
     CommitConflict,
     CommitUnknown,
@@ -25,7 +26,6 @@ from floeberg.errors import (
 )
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.maintenance.check import Progress
 from floeberg.maintenance.rewrite.carried_deletes import CarriedDeletes
 from floeberg.maintenance.rewrite.engine import RewriteEngine, RewritePlan, RewrittenGroup
 from floeberg.maintenance.rewrite.file_groups import FileGroup, plan_groups

@@ -17,10 +17,10 @@ from floeberg.commit.producer import branch_head
 from floeberg.commit.remove_dangling_deletes import RemoveDanglingDeletes
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.commit.workspace import Workspace
+from floeberg.effects.progress import Progress
 from floeberg.errors import FileNotFound, InvalidInput, ValidationConflict
 from floeberg.expr.bind import bind
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.maintenance.check import Progress
 from floeberg.maintenance.rewrite.engine import RewriteEngine
 from floeberg.maintenance.rewrite.equality_deletes import converted_deletes
 from floeberg.maintenance.rewrite.options import FileSizes, OptionReader

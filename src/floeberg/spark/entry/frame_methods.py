@@ -25,7 +25,7 @@ from floeberg.spark.read.frame_registry import (
     table_frame_of,
 )
 from floeberg.spark.read.hidden_frames import hidden_of, mentioned, step_of, widened
-from floeberg.spark.read.joins.frames import pruned_sides
+from floeberg.spark.read.joined_frames import pruned_sides
 from floeberg.spark.read.parquet.file_log import is_file
 from floeberg.spark.read.prune_frames import filtered, narrowed
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import uvicorn
 
-from floeberg.server.app import make_app
-from floeberg.server.listening import TimedProtocol, listening_sockets
+from floeberg.server.http.app import make_app
+from floeberg.server.http.listening import TimedProtocol, listening_sockets
 from floeberg.server.served_catalog import ServedCatalog
 from floeberg.server.settings import ServerSettings
 

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from floeberg.errors import InvalidInput
-from floeberg.server.access import AccessControl
 from floeberg.server.error_bodies import error_body, json_response
+from floeberg.server.http.access import AccessControl
 from floeberg.server.page.routes import page_routes
 from floeberg.server.rest.routes import rest_routes
 from floeberg.server.served_catalog import ServedCatalog
