@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -141,3 +143,16 @@ def test_a_limit_and_time_travel_count_the_rows_that_they_give() -> None:
     assert old.to_pylist() == [{"count(*)": 3, "max(id)": 3, "min(p)": "a"}]
     now = table.scan(where="p = 'a'").aggregate("max(id)", "count(p)", by=["p"])
     assert now.to_pylist() == [{"p": "a", "max(id)": 2, "count(p)": 2}]
+
+
+def test_groups_of_floats_have_one_zero_and_one_nan() -> None:
+    lake = catalog("lake", type="memory")
+    lake.create_namespace("db")
+    table = lake.create_table("db.t", "d double, f float, n int")
+    other_nan = np.array([0xFFF8000000000001], np.uint64).view(np.float64)[0]
+    for values in ([0.0, -0.0, math.nan], [-0.0, other_nan, None]):
+        table.append(pa.table({"d": values, "f": pa.array(values, pa.float32()), "n": pa.array([1, 2, 3], pa.int32())}))
+    for name in ("d", "f"):
+        counted = table.scan().aggregate("count(*)", "max(n)", by=[name]).to_pylist()
+        found = {repr(row[name]): (row["count(*)"], row["max(n)"]) for row in counted}
+        assert (len(counted), found) == (3, {"0.0": (3, 2), "nan": (2, 3), "None": (1, 3)})

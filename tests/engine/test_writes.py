@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -62,6 +63,29 @@ def test_rows_come_from_arrow_polars_pandas_and_readers() -> None:
     assert found(table) == [(1, "a", 0)] * 5
     with pytest.raises(InvalidInput, match="not as list"):
         table.append([{"id": 1}])
+
+
+def test_an_index_with_a_name_is_a_column_and_one_without_is_left_out() -> None:
+    table = new_table("name string, day int, n bigint")
+    sales = pd.DataFrame({"name": ["a", "a", "b"], "day": pd.array([1, 1, 2], "Int32"), "n": [1, 2, 3]})
+    table.append(sales.groupby(["name", "day"]).sum())
+    assert found(table) == [("a", 1, 3), ("b", 2, 3)]
+    table.overwrite(sales.set_index("name", drop=False).iloc[1:])
+    assert found(table) == [("a", 1, 2), ("b", 2, 3)]
+    table.overwrite(sales.iloc[[2, 0]])
+    assert found(table) == [("a", 1, 1), ("b", 2, 3)]
+    table.upsert(sales.groupby("name")[["n"]].max(), on=["name"])
+    assert found(table) == [("a", 1, 2), ("b", 2, 3)]
+    with pytest.raises(InvalidInput, match="no column 'shop'"):
+        table.append(sales.rename_axis("shop"))
+
+
+def test_frames_that_are_no_arrow_data_are_refused() -> None:
+    table = new_table("id bigint")
+    with pytest.raises(InvalidInput, match="pyarrow does not know"):
+        table.append(pl.DataFrame({"id": [1]}, schema={"id": pl.Int128}))
+    with pytest.raises(InvalidInput, match="Series"):
+        table.append(pd.Series([1], name="id"))
 
 
 def test_an_append_of_no_rows_commits_nothing() -> None:

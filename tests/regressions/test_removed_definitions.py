@@ -1,11 +1,12 @@
 """Expiry that also removes schemas and partition specs: their ids are never given again, and a history of schemas that has
-lost one is known to be incomplete, because live files may have been written under it."""
+lost one is known to be incomplete, because live files may have been written under it. What live files are read by stays."""
 
 from __future__ import annotations
 
 import pytest
 
 from floeberg.commit.append import Append
+from floeberg.commit.row_delta import RowDelta
 from floeberg.errors import CommitConflict
 from floeberg.maintenance.expire import Expiry, expire_snapshots
 from floeberg.spark.read.parquet.field_names import unsafe_ids
@@ -56,6 +57,40 @@ def test_a_table_that_lost_its_last_schema_is_known_to_have_an_incomplete_histor
     assert metadata.current_schema_id == 0
     without = apply_updates(metadata, [RemoveSchemas(removed)], now_ms=metadata.last_updated_ms)
     assert unsafe_ids(without) is None
+
+
+def test_rows_stay_deleted_by_a_column_that_was_dropped_since() -> None:
+    builder = TableBuilder("id bigint, k string", format_version=2).append((1, "x"), (2, "y"))
+    builder.table._commit(RowDelta(added=[builder.equality_deletes(("x",), columns=["k"])]))
+    with builder.table.update_schema() as schema:
+        schema.add_column("other", "string")
+    with builder.table.update_schema() as schema:
+        schema.drop_column("k")
+    with builder.table.update_schema() as schema:
+        schema.drop_column("other")
+    builder.append((3,))
+    cleaned(builder)
+    assert builder.rows() == [(2,), (3,)]
+    metadata = builder.table.metadata
+    assert [one.schema_id for one in metadata.schemas] == [1, 3], "those of nothing but the other column are gone"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_files_stay_in_partitions_by_columns_that_were_dropped_since(version: int) -> None:
+    builder = TableBuilder(
+        "id bigint, k string, d date", format_version=version, partition_by=["k", "truncate(2, k)", "day(d)"]
+    ).append((1, "x", 0), (2, "y", 1))
+    with builder.table.update_spec() as spec:
+        for field in builder.table.spec.fields:
+            spec.remove_field(field.name)
+    with builder.table.update_schema() as schema:
+        schema.drop_column("k").drop_column("d")
+    builder.append((3,))
+    cleaned(builder)
+    builder.table.delete(where="id = 1")
+    builder.table.maintenance.compact(options={"rewrite-all": "true"})
+    builder.table.refresh()
+    assert builder.rows() == [(2,), (3,)]
 
 
 def test_a_spec_gets_no_id_under_which_a_writer_has_files() -> None:

@@ -16,7 +16,9 @@ from floeberg.spec.types import (
     DATE,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
+    TIMESTAMPTZ_NS,
     DateType,
     IcebergType,
     PrimitiveType,
@@ -26,10 +28,18 @@ from floeberg.spec.types import (
     TimestamptzType,
     TimeType,
 )
-from floeberg.spec.values.temporal import MICROS_PER_SECOND, Unit, format_date, format_time, format_timestamp
+from floeberg.spec.values.temporal import (
+    MICROS_PER_SECOND,
+    NANOS_PER_MICRO,
+    Unit,
+    format_date,
+    format_time,
+    format_timestamp,
+)
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
+_NOT_NULL: Final = "nothing compares as equal to null: use is_null or not_null (IS [NOT] NULL)"
 _TEMPORAL_TYPES: Final = (
     DateType, TimeType, TimestampType, TimestamptzType, TimestampNsType, TimestamptzNsType,
 )  # fmt: skip
@@ -79,7 +89,7 @@ def to_literal(value: object) -> Literal:
     """The literal of a Python value. Raises InvalidInput for None, NaN and what no column holds."""
     match value:
         case None:
-            raise InvalidInput("nothing compares as equal to null: use is_null or not_null (IS [NOT] NULL)")
+            raise InvalidInput(_NOT_NULL)
         case Temporal() | bool() | uuid.UUID():
             return value
         case int():
@@ -164,9 +174,13 @@ def _temporal_literal(value: dt.datetime | dt.date | dt.time) -> Temporal:
         return Temporal(TIME, seconds * MICROS_PER_SECOND + value.microsecond)
     if not isinstance(value, dt.datetime):
         return Temporal(DATE, value.toordinal() - _EPOCH.toordinal())
-    if value.tzinfo is None or value.utcoffset() is None:
-        return Temporal(TIMESTAMP, (value.replace(tzinfo=dt.UTC) - _EPOCH) // _MICROSECOND)
-    return Temporal(TIMESTAMPTZ, (value - _EPOCH) // _MICROSECOND)
+    if value != value:  # NaT of pandas
+        raise InvalidInput(_NOT_NULL)
+    zoned = value.tzinfo is not None and value.utcoffset() is not None
+    micros = ((value if zoned else value.replace(tzinfo=dt.UTC)) - _EPOCH) // _MICROSECOND
+    if nanos := getattr(value, "nanosecond", 0):  # of a Timestamp of pandas, which are datetimes
+        return Temporal(TIMESTAMPTZ_NS if zoned else TIMESTAMP_NS, micros * NANOS_PER_MICRO + nanos)
+    return Temporal(TIMESTAMPTZ if zoned else TIMESTAMP, micros)
 
 
 def _decimal_sql(literal: Decimal) -> str:

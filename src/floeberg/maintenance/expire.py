@@ -3,7 +3,7 @@ https://iceberg.apache.org/spec/#snapshot-retention-policy"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,6 +23,7 @@ from floeberg.spec.changes.updates import (
 )
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_properties import integer_property
+from floeberg.spec.snapshots.manifest_entry import ManifestContent, ManifestFile
 from floeberg.spec.snapshots.refs import MAIN_BRANCH, SnapshotRef
 
 MAX_SNAPSHOT_AGE: Final = "history.expire.max-snapshot-age-ms"
@@ -176,19 +177,41 @@ def _statistics_updates(base: TableMetadata, gone: set[int]) -> list[MetadataUpd
 
 
 def _definition_updates(base: TableMetadata, retained: set[int], workspace: Workspace) -> list[MetadataUpdate]:
-    """Schemas and specs that no retained snapshot was written with. The last of each stays, so that its id is never given
-    again: files that were written under it, or are about to be committed, would be taken for those of another."""
+    """Schemas and specs that no retained snapshot was written with or needs. The last of each stays, so that its id is
+    never given again: files that were written under it, or are about to be committed, would be taken for those of another."""
     specs = {base.default_spec_id, max(spec.spec_id for spec in base.partition_specs)}
     schemas = {base.current_schema_id, max(schema.schema_id for schema in base.schemas)}
+    manifests: dict[str, ManifestFile] = {}
     for snapshot in base.snapshots:
         if snapshot.snapshot_id not in retained:
             continue
         if snapshot.schema_id is not None:
             schemas.add(snapshot.schema_id)
-        specs.update(manifest.partition_spec_id for manifest in workspace.manifests(snapshot, base))
+        manifests |= {manifest.manifest_path: manifest for manifest in workspace.manifests(snapshot, base)}
+    specs.update(manifest.partition_spec_id for manifest in manifests.values())
+    schemas |= _schemas_of_dropped_columns(base, schemas, specs, manifests.values(), workspace)
     updates: list[MetadataUpdate] = []
     if unused := tuple(spec.spec_id for spec in base.partition_specs if spec.spec_id not in specs):
         updates.append(RemovePartitionSpecs(unused))
     if old := tuple(one.schema_id for one in base.schemas if one.schema_id not in schemas):
         updates.append(RemoveSchemas(old))
     return updates
+
+
+def _schemas_of_dropped_columns(
+    base: TableMetadata, kept: set[int], specs: set[int], manifests: Iterable[ManifestFile], workspace: Workspace
+) -> set[int]:
+    """The newest schema of each column that only schemas beside the kept ones have, and that says how live files are read: a
+    key of equality deletes, or the source of a partition field."""
+    there = {field_id for schema in base.schemas if schema.schema_id in kept for field_id in schema.by_id}
+    newest: dict[int, int] = {}
+    for schema in sorted(base.schemas, key=lambda known: known.schema_id):
+        newest |= dict.fromkeys(schema.by_id.keys() - there, schema.schema_id)
+    if not newest:
+        return set()
+    wanted = {source_id for spec_id in specs for field in base.spec(spec_id).fields for source_id in field.source_ids}
+    for manifest in manifests:
+        if manifest.content is ManifestContent.DELETES:
+            for entry in workspace.live_entries(manifest, base):
+                wanted.update(entry.data_file.equality_ids or ())
+    return {schema_id for field_id, schema_id in newest.items() if field_id in wanted}

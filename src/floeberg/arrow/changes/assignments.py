@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from floeberg.arrow.columns.types import arrow_type
-from floeberg.arrow.variant.encode import variant_array
+from floeberg.arrow.changes.constants import constant
 from floeberg.arrow.write.conform import Conformer
 from floeberg.errors import InvalidInput
 from floeberg.spec.schemas.schema import Schema
-from floeberg.spec.types import NestedField, VariantType
+from floeberg.spec.types import NestedField
 
 
 def assigner(
@@ -30,7 +28,7 @@ def assigner(
     fields = {name: _column(schema, name, case_sensitive=case_sensitive) for name in assignments}
     if len({field.field_id for field in fields.values()}) < len(fields):
         raise InvalidInput("an update sets a column twice")
-    constants = {name: _constant(value, fields[name]) for name, value in assignments.items() if not callable(value)}
+    constants = {name: constant(value, fields[name]) for name, value in assignments.items() if not callable(value)}
     target = Schema(*fields.values())
 
     def assign(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -51,21 +49,6 @@ def _column(schema: Schema, name: str, *, case_sensitive: bool) -> NestedField:
     return field
 
 
-def _constant(value: Any, field: NestedField) -> pa.Array:
-    """One value as an array, which repeats whatever its type is."""
-    if isinstance(value, pa.Scalar):
-        return pa.array([value.as_py()], value.type)
-    if isinstance(field.type, VariantType):
-        return variant_array([value])
-    plain = value.bytes if isinstance(value, uuid.UUID) else value
-    try:
-        return pa.array([plain], arrow_type(field.type))
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(
-            f"column {field.name!r} is {field.type} and cannot be set to {value!r:.60}: {error}", column=field.name
-        ) from error
-
-
 def _repeated(one: pa.Array, rows: int) -> pa.Array:
     return one.take(pa.array(np.zeros(rows, dtype=np.int64)))
 
@@ -76,7 +59,12 @@ def _array(made: Any, rows: int, name: str) -> pa.Array:
     if isinstance(made, pa.ChunkedArray):
         made = made.combine_chunks()
     if not isinstance(made, pa.Array):
-        made = pa.array(made)
+        try:
+            made = pa.array(made)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"the function for column {name!r} gave a {type(made).__name__}, not an array: {error}", column=name
+            ) from error
     if len(made) != rows:
         raise InvalidInput(f"the function for column {name!r} gave {len(made)} values for {rows} rows", column=name)
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -132,7 +133,7 @@ class ScanAggregates:
     def _partial(self, batch: pa.RecordBatch) -> pa.Table:
         """The aggregates of one batch. Column `c2` is the count, `l2` and `g2` the least and greatest of the third one, `n2`
         whether it has NaN."""
-        keys = {f"k{number}": _column(batch, reference) for number, reference in enumerate(self.by)}
+        keys = {f"k{number}": _as_key(_column(batch, reference)) for number, reference in enumerate(self.by)}
         columns: dict[str, pa.Array] = {}
         for number, one in enumerate(self.aggregates):
             values = None if one.column is None else _column(batch, self.references[one.column])
@@ -167,6 +168,14 @@ _COMBINED: Final = {"c": "sum", "l": "min", "g": "max", "n": "max"}
 def _column(batch: pa.RecordBatch, reference: BoundReference) -> pa.Array:
     found = batch.column(reference.names[0])
     return pc.struct_field(found, list(reference.names[1:])) if reference.is_nested else found
+
+
+def _as_key(values: pa.Array) -> pa.Array:
+    """Values as Arrow tells groups apart by them, which goes by bits: one zero and one NaN."""
+    if not pa.types.is_floating(values.type):
+        return values
+    nan, zero = pa.scalar(math.nan, values.type), pa.scalar(0, values.type)
+    return pc.if_else(pc.is_nan(values), nan, pc.add(values, zero))
 
 
 def _inputs(number: int, one: Aggregate, values: pa.Array | None, rows: int) -> dict[str, pa.Array]:

@@ -131,8 +131,11 @@ class TableWriter:
 
 
 def _from_pandas(frame: Any) -> pa.Table:
+    """The columns of a frame, and the levels of its index that have names: `groupby` and `set_index` make columns of rows
+    such levels. An index without a name only counts rows."""
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        named = [level for level in frame.index.names if level is not None and level not in frame.columns]
+        return pa.Table.from_pandas(frame.reset_index(level=named) if named else frame, preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InvalidInput(
             f"the pandas frame cannot be converted to Arrow: {error}; a column must hold values of one type (df.dtypes shows "
@@ -147,10 +150,15 @@ def to_arrow(data: Any) -> pa.Table | pa.RecordBatchReader:
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    if type(data).__module__.split(".")[0] == "pandas":
+    if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
         return _from_pandas(data)
     if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
+        try:
+            return pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowException as error:
+            raise InvalidInput(
+                f"the {type(data).__name__} has a column that pyarrow does not know: {error}; cast it first"
+            ) from error
     raise InvalidInput(
         f"rows are given as a pyarrow Table or RecordBatchReader, a polars or pandas frame, not as {type(data).__name__}"
     )
