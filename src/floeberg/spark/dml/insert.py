@@ -59,8 +59,9 @@ def insert(execution: Execution, statement: Insert) -> DataFrame:
         raise UnsupportedFeature("INSERT … IF NOT EXISTS is for Hive partitions; leave the words out")
     resolved = target_table(execution.session, execution.session.table_identifier(statement.table.parts))
     assert resolved.table is not None
-    schema = resolved.table.state.metadata.current_schema
-    static = static_values(execution, schema, statement.partition)
+    metadata = resolved.table.state.metadata
+    schema = metadata.current_schema
+    static = static_values(execution, metadata, statement.partition, table=str(resolved.identifier))
     names = _target_names(schema, statement, static, case_sensitive=_rules(execution.session)["case_sensitive"])
     frame = _frame(execution, statement, schema, names)
     by_name = statement.by_name
@@ -250,10 +251,11 @@ def column_condition(session: AttachedSession, resolved: Resolved, condition: ob
 def truncate_table(execution: Execution, statement: TruncateTable) -> DataFrame:
     resolved = target_table(execution.session, execution.session.table_identifier(statement.table.parts))
     assert resolved.table is not None
-    schema = resolved.table.state.metadata.current_schema
-    where = _static_condition(execution, resolved, static_values(execution, schema, statement.partition))
-    place = destination(execution.spark, resolved.table.state.metadata, selector=resolved.selector)
-    given = write_options(resolved.table.state.metadata, session_write_options(execution.spark.conf.getAll, {}))
+    metadata = resolved.table.state.metadata
+    static = static_values(execution, metadata, statement.partition, table=str(resolved.identifier), all_static=True)
+    where = _static_condition(execution, resolved, static)
+    place = destination(execution.spark, metadata, selector=resolved.selector)
+    given = write_options(metadata, session_write_options(execution.spark.conf.getAll, {}))
     operations = [
         *place.operations_before,
         Overwrite(row_filter=where, target=place.snapshot_target(dict(given.summary))),
