@@ -52,8 +52,7 @@ def static_values(
 def _check_names(execution: Execution, metadata: TableMetadata, partition: Partition, *, table: str) -> None:
     """As Spark checks them: elsewhere the value of a column is not that of a partition, and its rows are not whole files."""
     case_sensitive = execution.session.setting(CASE_SENSITIVE, "false") == "true"
-    identities = metadata.default_spec.identity_source_ids
-    known = [field.name for field in metadata.current_schema.fields if field.field_id in identities]
+    known = partition_columns(metadata)
     keys = {column_key(name, case_sensitive=case_sensitive) for name in known}
     seen: set[str] = set()
     for name, _ in partition:
@@ -69,6 +68,12 @@ def _check_names(execution: Execution, metadata: TableMetadata, partition: Parti
         if key in seen:
             raise InvalidInput(f"table {table}: PARTITION names {name!r} twice", column=name, condition="DUPLICATE_KEY")
         seen.add(key)
+
+
+def partition_columns(metadata: TableMetadata) -> list[str]:
+    """The columns that PARTITION may name: those whose own values are partitions."""
+    identities = metadata.default_spec.identity_source_ids
+    return [field.name for field in metadata.current_schema.fields if field.field_id in identities]
 
 
 def column_key(name: str, *, case_sensitive: bool) -> str:
