@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import floeberg as fb
+from floeberg.errors import InvalidInput
 from models.cdc_model import LastState
 
 EVENTS = "op string, ord bigint, id bigint, name string"
@@ -178,3 +179,39 @@ def test_a_value_that_does_not_fit_its_column_is_a_dead_letter_and_uuids_of_any_
     assert (result.bad, _rows(session, f"lake.{table}")) == (1, {(key, 2)})
     letters = session.table("lake.db.letters").where(f"target = 'lake.{table}'").collect()
     assert [(row.reason, str(1 << 40) in row.event) for row in letters] == [("column 'n' does not fit type int", True)]
+
+
+@pytest.mark.parametrize("lookup", [None, "position"])
+@pytest.mark.parametrize(
+    ("key", "given", "exact", "other"),
+    [
+        ("int", "double", "1.0D", "1.9D"),
+        ("decimal(5,2)", "decimal(6,3)", "1.250", "1.254"),
+        ("date", "timestamp", "TIMESTAMP'2024-01-02 00:00:00'", "TIMESTAMP'2024-01-02 10:00:00'"),
+        ("int", "bigint", "1L", "4294967297L"),
+    ],
+)
+def test_a_key_that_its_cast_would_change_is_bad_and_deletes_no_other_row(
+    session: Any, lookup: str | None, key: str, given: str, exact: str, other: str
+) -> None:
+    session.sql("DROP TABLE IF EXISTS lake.db.cast_keys")
+    session.sql(f"CREATE TABLE lake.db.cast_keys (id {key}, n int)")
+    session.sql(f"INSERT INTO lake.db.cast_keys VALUES (CAST({exact} AS {key}), 1)")
+    options: dict[str, Any] = {"keys": "id", "op": "op", "order_by": "ord", "lookup": lookup}
+    wrong = session.sql(f"SELECT 'D' AS op, 1 AS ord, CAST({other} AS {given}) AS id, 2 AS n")
+    with pytest.raises(InvalidInput, match=r"column 'id' does not fit type"):
+        fb.cdc(wrong, "lake.db.cast_keys", **options)
+    result = fb.cdc(wrong, "lake.db.cast_keys", dead_letters="lake.db.letters", **options)
+    assert (result.bad, [row.n for row in session.table("lake.db.cast_keys").collect()]) == (1, [1])
+    right = session.sql(f"SELECT 'U' AS op, 1 AS ord, CAST({exact} AS {given}) AS id, 2 AS n")
+    fb.cdc(right, "lake.db.cast_keys", **options)
+    assert [row.n for row in session.table("lake.db.cast_keys").collect()] == [2]
+
+
+def test_events_for_a_view_are_refused(session: Any) -> None:
+    shelf = fb.catalog("shelf", type="memory")
+    shelf.create_namespace("db")
+    fb.attach(session, shelf)
+    session.sql("CREATE VIEW shelf.db.shown AS SELECT 1 AS id, 'a' AS name")
+    with pytest.raises(InvalidInput, match="is a view"):
+        _cdc(session, "shelf.db.shown", [("D", 1, 1, "a")])

@@ -142,3 +142,15 @@ def test_a_column_of_an_odd_name_costs_no_pruning_of_others(session: Any) -> Non
     assert _rows(found) == [(5, 15, 3)]
     assert _rows(table.where(F.col("`a, 5)`") == 11)) == [(1, 11, 3)]
     assert _rows(table.where(F.col("id") > F.col("`3`"))) == [(5, 15, 3)]
+
+
+def test_columns_with_the_names_of_operators_stand_before_a_clause(session: Any) -> None:
+    session.sql("CREATE TABLE lake.db.operators (by INT, like INT, interval INT)")
+    session.sql("INSERT INTO lake.db.operators VALUES (1, 2, 3), (4, 5, 6)")
+    session.sql("UPDATE lake.db.operators SET like = by WHERE interval = 3")
+    session.sql(
+        "MERGE INTO lake.db.operators t USING (SELECT by, 7 AS seven FROM lake.db.operators) s ON t.by = s.by "
+        "WHEN MATCHED AND interval = 6 THEN UPDATE SET interval = like WHEN NOT MATCHED BY SOURCE THEN DELETE"
+    )
+    found = session.sql("SELECT like, by, interval FROM lake.db.operators ORDER BY by").collect()
+    assert [tuple(row) for row in found] == [(1, 1, 3), (5, 4, 5)]

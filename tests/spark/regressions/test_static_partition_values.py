@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from floeberg.errors import InvalidInput
+
 
 @pytest.mark.parametrize(
     ("kind", "given", "value"),
@@ -29,3 +31,27 @@ def test_rows_are_replaced_whatever_literal_the_partition_is_given_as(
     session.sql(f"INSERT OVERWRITE lake.db.statics PARTITION (p = {given}) SELECT 2")
     rows = session.sql(f"SELECT a, p <=> CAST({value} AS {kind}) FROM lake.db.statics ORDER BY a").collect()
     assert [tuple(row) for row in rows] == [(2, True), (9, False)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "condition"),
+    [
+        ("INSERT INTO lake.db.named PARTITION (v = 9) SELECT 4, 1, DATE '2024-01-01'", "NON_PARTITION_COLUMN"),
+        ("INSERT OVERWRITE lake.db.named PARTITION (v = 1) SELECT 4, 1, DATE '2024-01-01'", "NON_PARTITION_COLUMN"),
+        ("INSERT OVERWRITE lake.db.named PARTITION (day = '2024-01-01') SELECT 4, 1, 1", "NON_PARTITION_COLUMN"),
+        ("INSERT OVERWRITE lake.db.named PARTITION (p = 1, v) SELECT 4, 1, DATE '2024-01-01'", "NON_PARTITION_COLUMN"),
+        ("INSERT INTO lake.db.named PARTITION (p = 1, P = 2) SELECT 4, 1, DATE '2024-01-01'", "DUPLICATE_KEY"),
+        ("TRUNCATE TABLE lake.db.named PARTITION (v = 1)", "NON_PARTITION_COLUMN"),
+        ("TRUNCATE TABLE lake.db.named PARTITION (p)", "FLOEBERG_INVALID_INPUT"),
+    ],
+)
+def test_a_partition_clause_that_names_no_partition_is_refused_and_replaces_no_rows(
+    session: Any, statement: str, condition: str
+) -> None:
+    session.sql("DROP TABLE IF EXISTS lake.db.named")
+    session.sql("CREATE TABLE lake.db.named (id INT, v INT, p INT, day DATE) PARTITIONED BY (p, days(day))")
+    session.sql("INSERT INTO lake.db.named VALUES (1, 1, 1, DATE '2024-01-01')")
+    with pytest.raises(InvalidInput) as refused:
+        session.sql(statement)
+    assert refused.value.getCondition() == condition  # type: ignore[attr-defined]
+    assert [row.id for row in session.table("lake.db.named").collect()] == [1]

@@ -335,3 +335,26 @@ def test_a_query_stands_for_a_value(sql: str, expected: bool) -> None:
 )
 def test_functions_are_found_by_the_parenthesis_after_their_name(sql: str, expected: set[str]) -> None:
     assert find_references(sql, Everything()).called_functions == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables"),
+    [
+        ("SELECT a, by FROM lake.db.t", 1),
+        ("SELECT interval FROM lake.db.t", 1),
+        ("SELECT interval FROM (SELECT like FROM lake.db.t)", 1),
+        ("SELECT DISTINCT by FROM lake.db.t", 1),
+        (
+            "SELECT by FROM lake.db.t WHERE like LIKE like AND NOT by IN (SELECT by FROM lake.db.u) ORDER BY by LIMIT 3",
+            2,
+        ),
+        ("SELECT by UNION SELECT like FROM lake.db.t", 1),
+        ("SELECT a AND NOT by FROM lake.db.t", 1),
+        ("SELECT a FROM lake.db.t JOIN lake.db.u ON by = like WHERE limit", 2),
+        ("SELECT a NOT LIKE from FROM lake.db.t", 1),
+        ("SELECT a IS NOT DISTINCT FROM b FROM lake.db.t", 1),
+        ("SELECT CASE WHEN a THEN like ELSE by END FROM lake.db.t", 1),
+    ],
+)
+def test_a_column_is_named_by_an_operators_keyword_where_an_operand_must_stand(sql: str, tables: int) -> None:
+    assert len(find_references(sql, LAKE).tables) == tables

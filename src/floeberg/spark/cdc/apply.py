@@ -31,6 +31,7 @@ from floeberg.spark.host.active_session import in_own_session
 from floeberg.spark.host.destination import Destination, destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.evaluated_once import loss_of_executors_explained
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.host.types import has_nanoseconds, iceberg_schema_for
 from floeberg.spark.workers.stores import worker_stores
@@ -95,15 +96,18 @@ def apply_events(frame: DataFrame, name: str, options: CdcOptions, once: Transac
     identifier = session.table_identifier(parse_parts(name))
     sent = _SentLetters()
 
-    def run() -> CdcResult:
+    def found() -> tuple[Resolved, LoadedTable]:
         resolved = session.resolve(identifier)
         if resolved.table is None:
             raise InvalidInput(f"{name} is a view; events are applied to a table")
-        metadata = resolved.table.state.metadata
-        where = destination(session.spark, metadata, selector=resolved.selector, branch=options.branch)
-        return _Batch(session, resolved.identifier, frame, resolved.table, where, options, once, sent).run()
+        return resolved, resolved.table
 
-    policy = RetryPolicy.from_properties(session.resolve(identifier).table.state.metadata.properties)  # type: ignore[union-attr]
+    def run() -> CdcResult:
+        resolved, table = found()
+        where = destination(session.spark, table.state.metadata, selector=resolved.selector, branch=options.branch)
+        return _Batch(session, resolved.identifier, frame, table, where, options, once, sent).run()
+
+    policy = RetryPolicy.from_properties(found()[1].state.metadata.properties)
     with loss_of_executors_explained(name):
         return _again_on_conflict(run, policy)
 
@@ -260,17 +264,20 @@ class _Batch:
             evolved = evolve_schema(state.metadata, rows, case_sensitive=case_sensitive)
             table = LoadedTable(self._base.pointer, replace(state, metadata=evolved.metadata))
             operations = evolved.operations
-        if self._options.dead_letters is not None:
-            events = with_misfits(events, table.state.metadata.current_schema)
+        schema = table.state.metadata.current_schema
+        keys = key_fields(schema, self._options.keys, table=self._name, case_sensitive=False)
+        events = with_misfits(
+            events, schema, keys={field.name for field in keys}, only_keys=self._options.dead_letters is None
+        )
         alignment = Alignment(
             table=self._name,
-            schema=table.state.metadata.current_schema,
+            schema=schema,
             case_sensitive=case_sensitive,
             fills=self._options.merge_schema,
             carried=events.carried,
         )
         frame = aligned(events.frame, alignment)
-        for field in table.state.metadata.current_schema.fields:
+        for field in schema.fields:
             if isinstance(field.type, UuidType) and field.name in frame.columns:
                 frame = frame.withColumn(field.name, F.lower(F.col(quote_name(field.name))))  # so that equal keys meet
         return table, operations, replace(events, frame=frame)

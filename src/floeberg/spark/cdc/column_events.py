@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -67,28 +67,45 @@ def column_events(frame: DataFrame, options: CdcOptions, schema: Schema, *, tabl
     return EventFrame(source.select(*columns), len(orders), one_partition)
 
 
-def with_misfits(events: EventFrame, schema: Schema) -> EventFrame:
+def with_misfits(events: EventFrame, schema: Schema, *, keys: Collection[str], only_keys: bool) -> EventFrame:
     """The events with a reason where a value does not fit its column's type, and the whole event as text; the value itself is
-    null then. For dead letters: without them Spark's own cast fails."""
+    null then. A key must also come through its cast as it was: 1.9 is not the key 1. Without dead letters that is asked of
+    the keys alone, and for other values Spark's own cast fails."""
     frame = events.frame
     misfit = F.lit(None).cast("string")
-    columns = []
+    columns, has_casts = [], False
     for field in frame.schema.fields:
         column = F.col(quote_name(field.name))
         target = None if field.name in events.carried else schema.find(field.name, case_sensitive=False)
         wanted = None if target is None else spark_type(target.type)
-        if target is not None and wanted != field.dataType and isinstance(wanted, st.AtomicType):
-            fits = column.isNull() | column.try_cast(wanted).isNotNull()
+        is_key = target is not None and target.name in keys
+        if (
+            (is_key or not only_keys)
+            and target is not None
+            and wanted != field.dataType
+            and isinstance(wanted, st.AtomicType)
+        ):
+            fits = _fits(column, field.dataType, wanted, exactly=is_key)
             misfit = F.coalesce(misfit, F.when(~fits, F.lit(f"column {target.name!r} does not fit type {target.type}")))
             column = F.when(fits, column)
+            has_casts = True
         if field.name not in (REASON, TEXT):
             columns.append(column.alias(field.name))
+    if only_keys and not has_casts:
+        return events
     own = [quote_name(field.name) for field in frame.schema.fields if field.name not in events.carried]
     text = F.when(misfit.isNotNull(), F.to_json(F.struct(*own)))
     text = F.coalesce(F.col(TEXT), text) if events.has_text else text
     reason = F.coalesce(F.col(REASON), misfit)
     found = frame.select(*columns, reason.alias(REASON), text.alias(TEXT))
     return replace(events, frame=found, has_text=True)
+
+
+def _fits(column: Column, given: st.DataType, wanted: st.AtomicType, *, exactly: bool) -> Column:
+    cast = column.try_cast(wanted)
+    if not exactly:
+        return column.isNull() | cast.isNotNull()
+    return cast.try_cast(given).eqNullSafe(column)
 
 
 def is_kafka(names: Sequence[str] | dict[str, str], own: set[str]) -> bool:

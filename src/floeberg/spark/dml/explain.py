@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from floeberg.spark.dml.insert import overwrites_partitions
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import changed_table, target_condition
 from floeberg.spark.host.execution import Execution
@@ -72,12 +73,17 @@ def _described(execution: Execution, statement: Statement) -> tuple[str, str | N
 
 def _insert(execution: Execution, statement: dml.Insert) -> str:
     resolved = execution.resolve(execution.session.table_identifier(statement.table.parts))
+    metadata = None if resolved.table is None else resolved.table.state.metadata
     command = "AppendData"
     if statement.replace_where is not None or statement.overwrite:
-        mode = execution.session.setting("spark.sql.sources.partitionOverwriteMode", "STATIC")
-        dynamic = mode.upper() == "DYNAMIC" and statement.replace_where is None
+        static = [name for name, value in statement.partition if value is not None]
+        dynamic = (
+            metadata is not None
+            and statement.replace_where is None
+            and overwrites_partitions(execution.session, dict(statement.options), metadata, static=static)
+        )
         command = "OverwritePartitionsDynamic" if dynamic else "OverwriteByExpression"
-    properties = {} if resolved.table is None else resolved.table.state.metadata.properties
+    properties = {} if metadata is None else metadata.properties
     return f"{command} {_write(str(resolved.identifier), properties.get('write.format.default', 'parquet'))}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, TypedDict
 
 from pyspark.errors import AnalysisException
@@ -12,7 +12,7 @@ from floeberg.commit.commit import commit_operations
 from floeberg.commit.overwrite import Overwrite
 from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.spark.dml.static_partitions import column_key, static_condition, static_values
+from floeberg.spark.dml.static_partitions import column_key, partition_columns, static_condition, static_values
 from floeberg.spark.host.ambiguous_names import refuse_functions
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
@@ -27,6 +27,7 @@ from floeberg.spark.write.exact_values import refuse_cut_default
 from floeberg.spark.write.once import once_of
 from floeberg.spark.write.options import is_dynamic, session_write_options, write_options
 from floeberg.spark.write.whole_conditions import is_whole
+from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.schema import Schema, walk_fields
 from floeberg.spec.types import UNSET
 from floeberg.sql.conditions.to_expression import to_exact_expression
@@ -59,8 +60,9 @@ def insert(execution: Execution, statement: Insert) -> DataFrame:
         raise UnsupportedFeature("INSERT … IF NOT EXISTS is for Hive partitions; leave the words out")
     resolved = target_table(execution.session, execution.session.table_identifier(statement.table.parts))
     assert resolved.table is not None
-    schema = resolved.table.state.metadata.current_schema
-    static = static_values(execution, schema, statement.partition)
+    metadata = resolved.table.state.metadata
+    schema = metadata.current_schema
+    static = static_values(execution, metadata, statement.partition, table=str(resolved.identifier))
     names = _target_names(schema, statement, static, case_sensitive=_rules(execution.session)["case_sensitive"])
     frame = _frame(execution, statement, schema, names)
     by_name = statement.by_name
@@ -76,7 +78,7 @@ def insert(execution: Execution, statement: Insert) -> DataFrame:
         append(frame, write)
     elif statement.replace_where is not None:
         overwrite(frame, write, where=_condition(execution, resolved, statement.replace_where))
-    elif overwrites_partitions(execution.session, options):
+    elif overwrites_partitions(execution.session, options, metadata, static=static):
         overwrite_partitions(frame, write)
     else:
         overwrite(frame, write, where=_static_condition(execution, resolved, static))
@@ -178,12 +180,19 @@ def _with_static(frame: DataFrame, columns: list[str] | None, static: Mapping[st
     return frame.select("*", *values)
 
 
-def overwrites_partitions(session: AttachedSession, options: Mapping[str, str]) -> bool:
-    """Whether an overwrite replaces only the partitions that it has rows for: by its option, else by the session."""
+def overwrites_partitions(
+    session: AttachedSession, options: Mapping[str, str], metadata: TableMetadata, *, static: Collection[str] = ()
+) -> bool:
+    """Whether an overwrite replaces only the partitions that it has rows for: by its option, else by the session. As in Spark,
+    one that says by its `static` values what it replaces does not, nor one of a table without partitions: without rows it
+    leaves nothing of them."""
     asked = is_dynamic(options)
     if asked is not None:
-        return asked
-    return session.setting("spark.sql.sources.partitionOverwriteMode", "STATIC").lower() == "dynamic"
+        return asked and not static
+    if session.setting("spark.sql.sources.partitionOverwriteMode", "STATIC").lower() != "dynamic":
+        return False
+    all_are_static = bool(static) and len(static) == len(partition_columns(metadata))
+    return not metadata.default_spec.is_unpartitioned and not all_are_static
 
 
 def _static_condition(execution: Execution, resolved: Resolved, static: dict[str, str]) -> Expression:
@@ -250,10 +259,11 @@ def column_condition(session: AttachedSession, resolved: Resolved, condition: ob
 def truncate_table(execution: Execution, statement: TruncateTable) -> DataFrame:
     resolved = target_table(execution.session, execution.session.table_identifier(statement.table.parts))
     assert resolved.table is not None
-    schema = resolved.table.state.metadata.current_schema
-    where = _static_condition(execution, resolved, static_values(execution, schema, statement.partition))
-    place = destination(execution.spark, resolved.table.state.metadata, selector=resolved.selector)
-    given = write_options(resolved.table.state.metadata, session_write_options(execution.spark.conf.getAll, {}))
+    metadata = resolved.table.state.metadata
+    static = static_values(execution, metadata, statement.partition, table=str(resolved.identifier), all_static=True)
+    where = _static_condition(execution, resolved, static)
+    place = destination(execution.spark, metadata, selector=resolved.selector)
+    given = write_options(metadata, session_write_options(execution.spark.conf.getAll, {}))
     operations = [
         *place.operations_before,
         Overwrite(row_filter=where, target=place.snapshot_target(dict(given.summary))),

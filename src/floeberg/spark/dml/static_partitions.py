@@ -6,10 +6,12 @@ import math
 from decimal import Decimal
 from typing import Final
 
+from floeberg.errors import InvalidInput
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session_settings import CASE_SENSITIVE
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import spark_type
+from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BooleanType,
@@ -32,10 +34,46 @@ Partition = tuple[tuple[str, Span | None], ...]
 _NULL: Final = "NULL"
 
 
-def static_values(execution: Execution, schema: Schema, partition: Partition) -> dict[str, str]:
+def static_values(
+    execution: Execution, metadata: TableMetadata, partition: Partition, *, table: str, all_static: bool = False
+) -> dict[str, str]:
     """The text of each static value by its column's name as given; Spark casts it to the column's type, as it does for its
-    own tables, and raises for a value that the type does not have."""
+    own tables, and raises for a value that the type does not have.
+
+    Raises InvalidInput for a column whose values are no partitions, one that is there twice, and with `all_static` for one
+    without a value."""
+    _check_names(execution, metadata, partition, table=table)
+    if all_static and (empty := [name for name, span in partition if span is None]):
+        raise InvalidInput(f"table {table}: PARTITION names {empty[0]!r} without a value; write {empty[0]} = …")
+    schema = metadata.current_schema
     return {name: _value(execution, schema, name, span) for name, span in partition if span is not None}
+
+
+def _check_names(execution: Execution, metadata: TableMetadata, partition: Partition, *, table: str) -> None:
+    """As Spark checks them: elsewhere the value of a column is not that of a partition, and its rows are not whole files."""
+    case_sensitive = execution.session.setting(CASE_SENSITIVE, "false") == "true"
+    known = partition_columns(metadata)
+    keys = {column_key(name, case_sensitive=case_sensitive) for name in known}
+    seen: set[str] = set()
+    for name, _ in partition:
+        key = column_key(name, case_sensitive=case_sensitive)
+        if key not in keys:
+            raise InvalidInput(
+                f"table {table}: PARTITION names {name!r}, which is no partition column; the table has "
+                f"{', '.join(known) or 'none'}. Name other columns in a list after the table, and replace their rows with "
+                "INSERT INTO … REPLACE WHERE",
+                column=name,
+                condition="NON_PARTITION_COLUMN",
+            )
+        if key in seen:
+            raise InvalidInput(f"table {table}: PARTITION names {name!r} twice", column=name, condition="DUPLICATE_KEY")
+        seen.add(key)
+
+
+def partition_columns(metadata: TableMetadata) -> list[str]:
+    """The columns that PARTITION may name: those whose own values are partitions."""
+    identities = metadata.default_spec.identity_source_ids
+    return [field.name for field in metadata.current_schema.fields if field.field_id in identities]
 
 
 def column_key(name: str, *, case_sensitive: bool) -> str:

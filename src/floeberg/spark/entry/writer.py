@@ -229,7 +229,7 @@ def _insert(record: WriteRecord, resolved: Resolved, *, by_name: bool, overwrite
     write = prepared_write(session, resolved, record.options, by_name=by_name)
     if not overwrites:
         append(record.frame, write)
-    elif overwrites_partitions(session, record.options):
+    elif overwrites_partitions(session, record.options, write.table.state.metadata):
         overwrite_partitions(record.frame, write)
     else:
         overwrite(record.frame, write)

@@ -26,6 +26,8 @@ _BEFORE_OPERAND: Final = words(
     "AND OR NOT IN LIKE ILIKE RLIKE REGEXP BETWEEN DIV CASE WHEN THEN ELSE SELECT AS BY DISTINCT INTERVAL WHERE ON "
     "HAVING ESCAPE COLLATE FROM LIMIT OFFSET"
 )
+_PREFIXES: Final = frozenset({"NOT", "CASE", "DISTINCT", "INTERVAL", "SELECT"})
+"""Those that may begin an expression; the others stand between operands, and are names of columns where none is before them."""
 _OPERATORS: Final = frozenset(
     {"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=", "!>", "!<", "+", "-", "/", "%", "~", "&", "|", "||", "^"}
     | {":", "::", "->", "=>", "!", "<<", ",", ".", "(", "["}
@@ -132,7 +134,7 @@ class ExpressionScan:
             return True
         if upper not in _CLAUSES or cursor.index == first or (cases and upper in ("WHEN", "THEN")):
             return False
-        return self._operand_ended() and self._starts_clause(upper)
+        return self._operand_ended(first) and self._starts_clause(upper)
 
     def _at_query(self, first: int) -> bool:
         cursor = self.cursor
@@ -143,16 +145,41 @@ class ExpressionScan:
             or (cursor.at("WITH") and after.is_name)
             or (cursor.at("(") and starts_query(cursor, cursor.index))
         )
-        return follows and cursor.index > first and self._operand_ended()
+        return follows and cursor.index > first and self._operand_ended(first)
 
-    def _operand_ended(self) -> bool:
-        previous = self.cursor.tokens[self.cursor.index - 1]
-        if previous.kind is Kind.SYMBOL:
-            return previous.upper not in _OPERATORS
-        if previous.upper not in _BEFORE_OPERAND:
+    def _operand_ended(self, first: int) -> bool:
+        """Whether an operand of the expression that begins at `first` ends before the cursor."""
+        cursor = self.cursor
+        if cursor.tokens[cursor.index - 1].upper in _PREFIXES and self._at_relation():
+            return self._operand_awaited(cursor.index - 1, first)  # `SELECT interval FROM t`: a column
+        return self._ends_operand(cursor.index - 1, first)
+
+    def _at_relation(self) -> bool:
+        """At FROM with a name or a query after it, which is no column of that name."""
+        cursor = self.cursor
+        after = cursor.peek()
+        is_name = after.is_name and after.upper not in _CLAUSES | _BEFORE_OPERAND
+        return cursor.at("FROM") and (is_name or starts_query(cursor, cursor.index + 1))
+
+    def _ends_operand(self, at: int, first: int) -> bool:
+        token = self.cursor.tokens[at]
+        if token.kind is Kind.SYMBOL:
+            return token.upper not in _OPERATORS
+        if token.upper not in _BEFORE_OPERAND:
             return True
-        before = self.cursor.tokens[self.cursor.index - 2].upper
-        return before in ("AS", ".")  # an alias or a field that is named like a keyword
+        if self.cursor.tokens[at - 1].upper in ("AS", "."):
+            return True  # an alias or a field that is named like a keyword
+        return token.upper not in _PREFIXES and self._operand_awaited(at, first)
+
+    def _operand_awaited(self, at: int, first: int) -> bool:
+        """Whether an operand has to begin at a token: no operator can stand there."""
+        before = self.cursor.tokens[at - 1]
+        if at <= first or (before.kind is Kind.SYMBOL and before.upper in _OPERATORS):
+            return True
+        if before.upper == "NOT":
+            return self._operand_awaited(at - 1, first)  # not in `a NOT LIKE b` and `a IS NOT DISTINCT FROM b`
+        in_case = before.upper in ("CASE", "WHEN", "THEN", "ELSE")
+        return before.upper in _BEFORE_OPERAND and not in_case and not self._ends_operand(at - 1, first)
 
     def _starts_clause(self, upper: str) -> bool:
         """Whether what follows the keyword fits the clause."""
