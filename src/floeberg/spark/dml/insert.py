@@ -40,6 +40,7 @@ from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import TableIdentifier
 from floeberg.sql.text.parameters import with_literals
+from floeberg.sql.text.variables import may_have_variables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -239,7 +240,9 @@ def column_condition(session: AttachedSession, resolved: Resolved, condition: ob
     if parts is not None:
         return to_exact_expression(parts, schema, **_rules(session))
     text = sql_of(condition)
-    if text is None or (text.lower() in ("true", "false") and text.lower() in {name.lower() for name in names}):
+    if text is None or may_have_variables(text):
+        return None
+    if text.lower() in ("true", "false") and text.lower() in {name.lower() for name in names}:
         return None
     try:
         return exact_condition(session, resolved, text)
