@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
@@ -14,6 +14,7 @@ from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.dml.static_partitions import column_key, static_condition, static_values
 from floeberg.spark.host.ambiguous_names import refuse_functions
+from floeberg.spark.host.coercion_rules import coercion_rules
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
@@ -46,15 +47,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class CoercionRules(TypedDict):
-    """The session's rules for comparing values of different types."""
-
-    ansi: bool
-    session_time_zone: str
-    case_sensitive: bool
-    timestamp_ntz: bool
-
-
 def insert(execution: Execution, statement: Insert) -> DataFrame:
     if statement.if_not_exists:
         raise UnsupportedFeature("INSERT … IF NOT EXISTS is for Hive partitions; leave the words out")
@@ -62,7 +54,7 @@ def insert(execution: Execution, statement: Insert) -> DataFrame:
     assert resolved.table is not None
     schema = resolved.table.state.metadata.current_schema
     static = static_values(execution, schema, statement.partition)
-    names = _target_names(schema, statement, static, case_sensitive=_rules(execution.session)["case_sensitive"])
+    names = _target_names(schema, statement, static, case_sensitive=coercion_rules(execution.spark)["case_sensitive"])
     frame = _frame(execution, statement, schema, names)
     by_name = statement.by_name
     columns: list[str] | None = None if by_name or not statement.columns else names
@@ -209,7 +201,7 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
         return TRUE
     refuse_functions(session.spark, schema, str(resolved.identifier), sql=text)
     cursor, span = Cursor(text, double_quoted_identifiers=session.double_quoted_identifiers), Span(0, len(text))
-    rules = _rules(session)
+    rules = coercion_rules(session.spark)
     conditions = condition_of_target(
         cursor, span, target=resolved.identifier, alias=None, case_sensitive=rules["case_sensitive"]
     )
@@ -222,15 +214,6 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
     return found
 
 
-def _rules(session: AttachedSession) -> CoercionRules:
-    return {
-        "ansi": session.setting("spark.sql.ansi.enabled", "true") == "true",
-        "session_time_zone": session.setting("spark.sql.session.timeZone", "UTC"),
-        "case_sensitive": session.setting("spark.sql.caseSensitive", "false") == "true",
-        "timestamp_ntz": session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
-    }
-
-
 def column_condition(session: AttachedSession, resolved: Resolved, condition: object) -> Expression | None:
     """A Column on a table's columns as an equivalent expression; None when it can only be evaluated on rows."""
     assert resolved.table is not None
@@ -238,7 +221,7 @@ def column_condition(session: AttachedSession, resolved: Resolved, condition: ob
     names = [field.name for field, _ in walk_fields(schema.fields)]
     parts = whole_condition_of(condition, names)
     if parts is not None:
-        return to_exact_expression(parts, schema, **_rules(session))
+        return to_exact_expression(parts, schema, **coercion_rules(session.spark))
     text = sql_of(condition)
     if text is None or may_have_variables(text):
         return None
