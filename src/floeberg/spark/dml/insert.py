@@ -54,7 +54,9 @@ def insert(execution: Execution, statement: Insert) -> DataFrame:
     assert resolved.table is not None
     schema = resolved.table.state.metadata.current_schema
     static = static_values(execution, schema, statement.partition)
-    names = _target_names(schema, statement, static, case_sensitive=coercion_rules(execution.spark)["case_sensitive"])
+    names = _target_names(
+        schema, statement, static, case_sensitive=coercion_rules(execution.session.setting)["case_sensitive"]
+    )
     frame = _frame(execution, statement, schema, names)
     by_name = statement.by_name
     columns: list[str] | None = None if by_name or not statement.columns else names
@@ -201,7 +203,7 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
         return TRUE
     refuse_functions(session.spark, schema, str(resolved.identifier), sql=text)
     cursor, span = Cursor(text, double_quoted_identifiers=session.double_quoted_identifiers), Span(0, len(text))
-    rules = coercion_rules(session.spark)
+    rules = coercion_rules(session.setting)
     conditions = condition_of_target(
         cursor, span, target=resolved.identifier, alias=None, case_sensitive=rules["case_sensitive"]
     )
@@ -221,7 +223,7 @@ def column_condition(session: AttachedSession, resolved: Resolved, condition: ob
     names = [field.name for field, _ in walk_fields(schema.fields)]
     parts = whole_condition_of(condition, names)
     if parts is not None:
-        return to_exact_expression(parts, schema, **coercion_rules(session.spark))
+        return to_exact_expression(parts, schema, **coercion_rules(session.setting))
     text = sql_of(condition)
     if text is None or may_have_variables(text):
         return None

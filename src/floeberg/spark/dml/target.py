@@ -273,10 +273,10 @@ def target_condition(
     exact = None
     # Parts that cannot be read are left out of what was found: then nothing exact is known.
     if is_whole(cursor, span, found):
-        exact = to_exact_expression(found, target.schema, **coercion_rules(target.spark))
+        exact = to_exact_expression(found, target.schema, **coercion_rules(target.session.setting))
     return TargetCondition(weak, exact)
 
 
 def target_expression(target: ChangedTable, conditions: Sequence[Condition]) -> Expression:
     """Conditions on the target's columns, for planning: true for every row for which all of them are."""
-    return to_expression(conditions, target.schema, **coercion_rules(target.spark))
+    return to_expression(conditions, target.schema, **coercion_rules(target.session.setting))

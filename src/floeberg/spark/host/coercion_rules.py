@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from collections.abc import Callable
+from typing import TypeAlias, TypedDict
 
-from floeberg.spark.host.session_settings import CASE_SENSITIVE, setting_of
+from floeberg.spark.host.session_settings import CASE_SENSITIVE
+
+Setting: TypeAlias = Callable[[str, str], str]
+"""A setting of a session by its name, or a default."""
 
 
 class CoercionRules(TypedDict):
@@ -17,14 +21,14 @@ class CoercionRules(TypedDict):
     datetimes_as_text: bool
 
 
-def coercion_rules(spark: Any) -> CoercionRules:
+def coercion_rules(setting: Setting) -> CoercionRules:
     """The rules of a session, as they are now."""
-    ansi = setting_of(spark, "spark.sql.ansi.enabled", "true") == "true"
-    legacy = setting_of(spark, "spark.sql.legacy.typeCoercion.datetimeToString.enabled", "false") == "true"
+    ansi = setting("spark.sql.ansi.enabled", "true") == "true"
+    legacy = setting("spark.sql.legacy.typeCoercion.datetimeToString.enabled", "false") == "true"
     return {
         "ansi": ansi,
-        "session_time_zone": setting_of(spark, "spark.sql.session.timeZone", "UTC"),
-        "case_sensitive": setting_of(spark, CASE_SENSITIVE, "false") == "true",
-        "timestamp_ntz": setting_of(spark, "spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
+        "session_time_zone": setting("spark.sql.session.timeZone", "UTC"),
+        "case_sensitive": setting(CASE_SENSITIVE, "false") == "true",
+        "timestamp_ntz": setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
         "datetimes_as_text": legacy and not ansi,
     }

@@ -16,4 +16,4 @@ def condition_expression(session: AttachedSession, conditions: Sequence[Conditio
     """The conditions for planning, under the session's own rules of coercion."""
     if all(isinstance(condition, Matches) for condition in conditions):
         return TRUE
-    return to_expression(conditions, schema, **coercion_rules(session.spark))
+    return to_expression(conditions, schema, **coercion_rules(session.setting))

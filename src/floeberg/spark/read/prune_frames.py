@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from pyspark.sql import functions as F
@@ -19,7 +20,7 @@ from floeberg.scan.scan_plan import ScanPlan
 from floeberg.spark.host.ambiguous_names import has_functions
 from floeberg.spark.host.coercion_rules import coercion_rules
 from floeberg.spark.host.kept_settings import ensure_field_ids
-from floeberg.spark.host.session_settings import double_quoted_identifiers
+from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.read.column_conditions import conditions_of
 from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
 from floeberg.spark.read.joins.key_values import JoinKey, key_reference
@@ -89,7 +90,7 @@ def _expression(frame: Any, scan: FrameScan, condition: Any) -> Expression:
     conditions = conditions_of(condition, columns, double_quoted=double_quoted_identifiers(spark))
     if not conditions:
         return TRUE
-    return to_expression(conditions, scan.chosen.schema, **coercion_rules(spark))
+    return to_expression(conditions, scan.chosen.schema, **coercion_rules(partial(setting_of, spark)))
 
 
 def matching(frame: Any, keys: Sequence[JoinKey], where: Callable[[Any, Any], Any]) -> Any:
