@@ -95,3 +95,20 @@ def test_a_view_keeps_the_value_of_its_time(days: Any) -> None:
     finally:
         days.catalog.dropTempView("of_the_day")
         days.catalog.dropTempView("frame_of_the_day")
+
+
+def test_values_that_look_like_variables_stay(days: Any) -> None:
+    days.conf.set("spark.sql.variable.substitute", "false")
+    try:
+        days.sql("CREATE TABLE lake.db.looks (k INT, s STRING DEFAULT '${day}') TBLPROPERTIES ('format-version' = '3')")
+    finally:
+        days.conf.unset("spark.sql.variable.substitute")
+    try:
+        days.sql("INSERT INTO lake.db.looks (k) VALUES (1)")
+        days.sql("INSERT INTO lake.db.looks PARTITION (s = :s) SELECT 2", args={"s": "${day}"})
+        days.sql("CREATE TEMPORARY VIEW looking AS SELECT k FROM lake.db.looks WHERE s = :s", args={"s": "${day}"})
+        assert [tuple(row) for row in days.sql("SELECT DISTINCT s FROM lake.db.looks").collect()] == [("${day}",)]
+        assert sorted(row.k for row in days.table("looking").collect()) == [1, 2]
+    finally:
+        days.catalog.dropTempView("looking")
+        days.sql("DROP TABLE lake.db.looks")
