@@ -27,7 +27,7 @@ RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 PASSED_IN = ("store_for", "swap", "refresh", "__call__")
 """Methods that lower layers call through a protocol: of pointers, stores and name look-ups."""
 
-WRAPPER = "spark/host/spark_errors.py:raises_spark_errors"
+WRAPPERS = ("spark/host/spark_errors.py:raises_spark_errors", "spark/host/active_session.py:in_own_session")
 """What is around every method that users call: it calls the method that it was given."""
 
 
@@ -43,7 +43,7 @@ class Trace:
             return
         self.called.setdefault(callee)
         caller = None if frame.f_back is None else _place(frame.f_back)
-        wraps = caller is not None and caller.startswith(WRAPPER)
+        wraps = caller is not None and caller.startswith(WRAPPERS)
         if caller is not None and not wraps and _rank(caller) < _rank(callee) and not _is_passed_in(callee):
             self.upward.append(f"{caller} calls {callee}")
 

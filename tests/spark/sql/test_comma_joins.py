@@ -81,3 +81,22 @@ def test_names_that_stand_for_other_rows_are_not_pruned(tables: Any, policy: str
             assert _rows(tables, sql, "lake.db.") == _rows(tables, sql, "plain_"), sql
     finally:
         tables.conf.unset("spark.sql.legacy.ctePrecedencePolicy")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT a.k, b.k, c.z FROM {0}a a, (SELECT k, x AS y FROM {0}b) b RIGHT JOIN (SELECT k AS z FROM {0}c) c ON k = z AND k = 2",
+        "SELECT a.k, b.k, c.z FROM {0}a a, {0}b b FULL JOIN (SELECT k AS z FROM {0}c) c ON k = z AND x = 2",
+        "SELECT a.k, b.k, c.x FROM {0}a a, {0}b b RIGHT JOIN {0}c c ON b.k = c.k WHERE a.x = 1",
+    ],
+)
+def test_joins_that_come_before_commas_keep_the_rows_before_the_comma(tables: Any, query: str) -> None:
+    tables.conf.set("spark.sql.ansi.relationPrecedence", "true")
+    try:
+        found, expected = (
+            sorted(map(str, tables.sql(query.format(place)).collect())) for place in ("lake.db.", "plain_")
+        )
+    finally:
+        tables.conf.unset("spark.sql.ansi.relationPrecedence")
+    assert found == expected

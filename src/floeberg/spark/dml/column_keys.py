@@ -21,6 +21,7 @@ from floeberg.sql.conditions.predicates import Condition, weaken
 from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import TableIdentifier
+from floeberg.sql.text.variables import may_have_variables
 
 Path = tuple[str, ...]
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -122,12 +123,15 @@ def _equalities(condition: Any) -> Sequence[tuple[Path, Path]]:
 
 
 def _sql_text(condition: Any) -> str | None:
-    """The text of an `expr("…")`, if that is all that the Column is."""
+    """The text of an `expr("…")`, if that is all that the Column is and Spark reads no other text."""
     if type(condition).__module__.startswith(_CONNECT):
         tree = condition._expr
-        return str(tree._expr) if type(tree).__name__ == "SQLExpression" else None
+        found = str(tree._expr) if type(tree).__name__ == "SQLExpression" else None
+        return None if found is None or may_have_variables(found) else found
     shown = _CLASSIC.fullmatch(repr(condition))
-    if shown is None or re.match(r"[^\s\w`(]+\(|(?:and|or|not|in)\(", shown["text"]):
+    if shown is None or may_have_variables(shown["text"]):
+        return None
+    if re.match(r"[^\s\w`(]+\(|(?:and|or|not|in)\(", shown["text"]):
         return None  # the prefix form
     return shown["text"]
 

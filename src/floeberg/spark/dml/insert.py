@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
@@ -14,6 +14,7 @@ from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.dml.static_partitions import column_key, partition_columns, static_condition, static_values
 from floeberg.spark.host.ambiguous_names import refuse_functions
+from floeberg.spark.host.coercion_rules import coercion_rules
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
@@ -41,18 +42,10 @@ from floeberg.sql.text.cursor import Cursor
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import TableIdentifier
 from floeberg.sql.text.parameters import with_literals
+from floeberg.sql.text.variables import may_have_variables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-class CoercionRules(TypedDict):
-    """The session's rules for comparing values of different types."""
-
-    ansi: bool
-    session_time_zone: str
-    case_sensitive: bool
-    timestamp_ntz: bool
 
 
 def insert(execution: Execution, statement: Insert) -> DataFrame:
@@ -63,7 +56,8 @@ def insert(execution: Execution, statement: Insert) -> DataFrame:
     metadata = resolved.table.state.metadata
     schema = metadata.current_schema
     static = static_values(execution, metadata, statement.partition, table=str(resolved.identifier))
-    names = _target_names(schema, statement, static, case_sensitive=_rules(execution.session)["case_sensitive"])
+    case_sensitive = coercion_rules(execution.session.setting)["case_sensitive"]
+    names = _target_names(schema, statement, static, case_sensitive=case_sensitive)
     frame = _frame(execution, statement, schema, names)
     by_name = statement.by_name
     columns: list[str] | None = None if by_name or not statement.columns else names
@@ -217,7 +211,7 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
         return TRUE
     refuse_functions(session.spark, schema, str(resolved.identifier), sql=text)
     cursor, span = Cursor(text, double_quoted_identifiers=session.double_quoted_identifiers), Span(0, len(text))
-    rules = _rules(session)
+    rules = coercion_rules(session.setting)
     conditions = condition_of_target(
         cursor, span, target=resolved.identifier, alias=None, case_sensitive=rules["case_sensitive"]
     )
@@ -230,15 +224,6 @@ def exact_condition(session: AttachedSession, resolved: Resolved, text: str) -> 
     return found
 
 
-def _rules(session: AttachedSession) -> CoercionRules:
-    return {
-        "ansi": session.setting("spark.sql.ansi.enabled", "true") == "true",
-        "session_time_zone": session.setting("spark.sql.session.timeZone", "UTC"),
-        "case_sensitive": session.setting("spark.sql.caseSensitive", "false") == "true",
-        "timestamp_ntz": session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
-    }
-
-
 def column_condition(session: AttachedSession, resolved: Resolved, condition: object) -> Expression | None:
     """A Column on a table's columns as an equivalent expression; None when it can only be evaluated on rows."""
     assert resolved.table is not None
@@ -246,9 +231,11 @@ def column_condition(session: AttachedSession, resolved: Resolved, condition: ob
     names = [field.name for field, _ in walk_fields(schema.fields)]
     parts = whole_condition_of(condition, names)
     if parts is not None:
-        return to_exact_expression(parts, schema, **_rules(session))
+        return to_exact_expression(parts, schema, **coercion_rules(session.setting))
     text = sql_of(condition)
-    if text is None or (text.lower() in ("true", "false") and text.lower() in {name.lower() for name in names}):
+    if text is None or may_have_variables(text):
+        return None
+    if text.lower() in ("true", "false") and text.lower() in {name.lower() for name in names}:
         return None
     try:
         return exact_condition(session, resolved, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
@@ -22,6 +22,7 @@ from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
 from floeberg.spark.host.ambiguous_names import refuse_functions
+from floeberg.spark.host.coercion_rules import coercion_rules
 from floeberg.spark.host.destination import Destination, destination
 from floeberg.spark.host.exact_types import cut_name, exact_name
 from floeberg.spark.host.execution import Execution
@@ -272,27 +273,10 @@ def target_condition(
     exact = None
     # Parts that cannot be read are left out of what was found: then nothing exact is known.
     if is_whole(cursor, span, found):
-        exact = to_exact_expression(found, target.schema, **_rules(target))
+        exact = to_exact_expression(found, target.schema, **coercion_rules(target.session.setting))
     return TargetCondition(weak, exact)
 
 
 def target_expression(target: ChangedTable, conditions: Sequence[Condition]) -> Expression:
     """Conditions on the target's columns, for planning: true for every row for which all of them are."""
-    return to_expression(conditions, target.schema, **_rules(target))
-
-
-class _Rules(TypedDict):
-    ansi: bool
-    session_time_zone: str
-    case_sensitive: bool
-    timestamp_ntz: bool
-
-
-def _rules(target: ChangedTable) -> _Rules:
-    session = target.session
-    return {
-        "ansi": target.ansi,
-        "session_time_zone": session.setting("spark.sql.session.timeZone", "UTC"),
-        "case_sensitive": target.case_sensitive,
-        "timestamp_ntz": session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
-    }
+    return to_expression(conditions, target.schema, **coercion_rules(target.session.setting))

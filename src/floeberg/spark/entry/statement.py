@@ -21,6 +21,7 @@ from floeberg.spark.host.kept_settings import keep_settings, may_change_settings
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.spark_errors import quote_statement
+from floeberg.spark.host.text_variables import as_spark_reads, refuse_unknown_variables
 from floeberg.spark.procedures.call import call
 from floeberg.spark.procedures.statistics import analyze_table
 from floeberg.spark.query.run import run_query
@@ -57,6 +58,7 @@ def run_sql(
 ) -> DataFrame:
     """The result of a statement. Raises our errors for our statements, Spark's for others. `shown_sql` is the text that
     errors show, where it is not the statement itself."""
+    sql = as_spark_reads(session, sql, is_template=bool(kwargs))
     try:
         execution, found = _classified(session, sql, args, kwargs or {})
         if isinstance(found, sts.QueryText):
@@ -91,6 +93,8 @@ def _classified(
         # Parsed again with names for the `?`; errors were reported above, at their position in the user's text.
         sql, args = named_parameters(sql, args)
         found = classify(sql, names, args=args)
+    if not isinstance(found, sts.PassThrough):
+        refuse_unknown_variables(session, sql)
     return Execution(session, sql, args, kwargs, has_invalid_utf8=may_hold_invalid_utf8(sql, args)), found
 
 

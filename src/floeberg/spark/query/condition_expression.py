@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floeberg.expr.nodes import TRUE, Expression
+from floeberg.spark.host.coercion_rules import coercion_rules
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.conditions.predicates import Condition, Matches
@@ -15,11 +16,4 @@ def condition_expression(session: AttachedSession, conditions: Sequence[Conditio
     """The conditions for planning, under the session's own rules of coercion."""
     if all(isinstance(condition, Matches) for condition in conditions):
         return TRUE
-    return to_expression(
-        conditions,
-        schema,
-        ansi=session.setting("spark.sql.ansi.enabled", "true") == "true",
-        session_time_zone=session.setting("spark.sql.session.timeZone", "UTC"),
-        case_sensitive=session.setting("spark.sql.caseSensitive", "false") == "true",
-        timestamp_ntz=session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
-    )
+    return to_expression(conditions, schema, **coercion_rules(session.setting))

@@ -53,11 +53,13 @@ from floeberg.sql.queries.references import References, TableReference, find_ref
 from floeberg.sql.queries.whole_results import may_be_whole
 from floeberg.sql.text.lexer import Span
 from floeberg.sql.text.names import Names, display_name
+from floeberg.sql.text.variables import may_have_variables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _CTE_PRECEDENCE: Final = "spark.sql.legacy.ctePrecedencePolicy"
+_RELATION_PRECEDENCE: Final = "spark.sql.ansi.relationPrecedence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +234,18 @@ def _statement_keys(
 
 def _tells_conditions(execution: Execution, references: References) -> bool:
     """Whether the text tells what the statement asks of its tables and views. A view's text means what it meant under the
-    view's settings, and names that differ by case alone are not told apart."""
+    view's settings, names that differ by case alone are not told apart, and Spark puts other text for variables."""
     session = execution.session
     if other_settings(session, execution.scope) or session.setting("spark.sql.caseSensitive", "false") == "true":
         return False
+    if may_have_variables(execution.sql) or _has_other_joins(execution, references):
+        return False
     return not _has_other_ctes(execution, references)
+
+
+def _has_other_joins(execution: Execution, references: References) -> bool:
+    """Whether a join after a comma may see less than it does by default: not what stands before the comma."""
+    return references.walk.joins_after_commas and execution.session.setting(_RELATION_PRECEDENCE, "false") == "true"
 
 
 def _has_other_ctes(execution: Execution, references: References) -> bool:

@@ -1,7 +1,8 @@
 """Conditions given to `DataFrame.where`, parsed: SQL text, and Columns over Spark Connect and classic.
 
 A Column over Connect holds a tree. A classic Column has only its text, a prefix form without types or time zones, so only
-unambiguous literals are read from it. Parts that cannot be read are ignored.
+unambiguous literals are read from it. Parts that cannot be read are ignored, and so is a text that has variables, for
+which Spark puts other text.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from floeberg.sql.conditions.predicates import (
     negate,
 )
 from floeberg.sql.text.cursor import Cursor
+from floeberg.sql.text.variables import may_have_variables
 
 _OPS: Final = {"==": "=", "=": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>"}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
@@ -60,7 +62,7 @@ def conditions_of(condition: Any, names: Iterable[str], *, double_quoted: bool =
     columns, at any depth: in the text of a classic Column, one that is named like a number cannot be told from a number,
     and one with a comma in its name not from two. `double_quoted` says that `"x"` is a name in text."""
     if isinstance(condition, str):
-        return _known(_of_text(condition, double_quoted=double_quoted))
+        return [] if may_have_variables(condition) else _known(_of_text(condition, double_quoted=double_quoted))
     return _known(_whole(condition, names))
 
 
@@ -74,7 +76,7 @@ def _whole(condition: Any, names: Iterable[str], leaf: _ToLeaf | None = None) ->
     if type(condition).__module__.startswith(_CONNECT):  # a classic Column has every attribute: one of its own members
         return _of_tree(condition._expr, leaf)
     found = _CLASSIC.fullmatch(repr(condition))
-    if found is None or _may_be_misread(found["text"], names):
+    if found is None or may_have_variables(found["text"]) or _may_be_misread(found["text"], names):
         return UNKNOWN
     return _of_classic(found["text"], leaf)
 

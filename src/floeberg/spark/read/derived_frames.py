@@ -20,7 +20,7 @@ from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.text.names import TableIdentifier
 
 _ORIGIN: Final = "_floeberg_origin"
-_SUBQUERY: Final = re.compile(r"(?i)\(\s*(?:select|with|from|table)\b|subquery")
+_OF_ITS_TIME: Final = re.compile(r"(?i)\(\s*(?:select|with|from|table)\b|subquery|\$\{")
 _CONNECT: Final = "pyspark.sql.connect."
 
 
@@ -81,9 +81,9 @@ def note_origin(frame: Any, origin: Origin) -> None:
 def derived(frame: Any, method: str, result: Any, *args: Any, **kwargs: Any) -> Any:
     """The result of a method, which remembers how it was derived if that is known of the frame itself.
 
-    The names in a subquery resolve where and when it is written, so a frame with one is not rebuilt.
+    The names in a subquery resolve where and when it is written, and so do variables, so a frame with one is not rebuilt.
     """
-    if origin_of(frame) is not None and result is not frame and not _has_subquery((*args, *kwargs.values())):
+    if origin_of(frame) is not None and result is not frame and not _is_of_its_time((*args, *kwargs.values())):
         session = None if is_connect(frame) else session_of(frame.sparkSession)
         settings = () if session is None else settings_now(session, "".join(_texts((*args, *kwargs.values()))))
         note_origin(result, DerivedOrigin(frame, method, own_copy(args), own_copy(kwargs), settings))
@@ -98,14 +98,14 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
             yield from _texts(value)
 
 
-def _has_subquery(values: Iterable[Any]) -> bool:
+def _is_of_its_time(values: Iterable[Any]) -> bool:
     for value in values:
         if isinstance(value, Mapping):
-            found = _has_subquery(value.values())
+            found = _is_of_its_time(value.values())
         elif isinstance(value, list | tuple):
-            found = _has_subquery(value)
+            found = _is_of_its_time(value)
         else:
-            found = _SUBQUERY.search(value if isinstance(value, str) else repr(value)) is not None
+            found = _OF_ITS_TIME.search(value if isinstance(value, str) else repr(value)) is not None
         if found:
             return True
     return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from pyspark.sql import functions as F
@@ -17,6 +18,7 @@ from floeberg.scan.kept_plans import plan_again
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.spark.host.ambiguous_names import has_functions
+from floeberg.spark.host.coercion_rules import coercion_rules
 from floeberg.spark.host.kept_settings import ensure_field_ids
 from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.read.column_conditions import conditions_of
@@ -88,14 +90,7 @@ def _expression(frame: Any, scan: FrameScan, condition: Any) -> Expression:
     conditions = conditions_of(condition, columns, double_quoted=double_quoted_identifiers(spark))
     if not conditions:
         return TRUE
-    return to_expression(
-        conditions,
-        scan.chosen.schema,
-        ansi=setting_of(spark, "spark.sql.ansi.enabled", "true") == "true",
-        session_time_zone=setting_of(spark, "spark.sql.session.timeZone", "UTC"),
-        case_sensitive=setting_of(spark, "spark.sql.caseSensitive", "false") == "true",
-        timestamp_ntz=setting_of(spark, "spark.sql.timestampType", "TIMESTAMP_LTZ") == "TIMESTAMP_NTZ",
-    )
+    return to_expression(conditions, scan.chosen.schema, **coercion_rules(partial(setting_of, spark)))
 
 
 def matching(frame: Any, keys: Sequence[JoinKey], where: Callable[[Any, Any], Any]) -> Any:

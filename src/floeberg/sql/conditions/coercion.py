@@ -57,13 +57,15 @@ _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9
 @dataclass(frozen=True, slots=True)
 class CoercionSettings:
     """The settings that coercion depends on. `binary_strings` is false when the default collation is another one than
-    UTF8_BINARY, `timestamp_ntz` when `spark.sql.timestampType` is TIMESTAMP_NTZ."""
+    UTF8_BINARY, `timestamp_ntz` when `spark.sql.timestampType` is TIMESTAMP_NTZ, `datetimes_as_text` when dates and timestamps
+    are compared with strings as strings."""
 
     ansi: bool
     time_zone: str
     case_sensitive: bool = False
     timestamp_ntz: bool = False
     binary_strings: bool = True
+    datetimes_as_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,8 @@ def _date(data_type: IcebergType, literal: SparkLiteral, settings: CoercionSetti
     """A date column, against a date or a text that is one."""
     if literal.type not in ("date", "string") or not isinstance(literal.value, str):
         return None
+    if literal.type == "string" and settings.datetimes_as_text:
+        return None
     if not _DATE.fullmatch(literal.value):
         return None
     try:
@@ -253,7 +257,7 @@ class _Parsed:
 def _parse_timestamp(literal: SparkLiteral, settings: CoercionSettings, listed: bool) -> _Parsed | None:
     if literal.type not in ("date", "timestamp", "timestamp_ntz", "timestamp_ltz", "string"):
         return None
-    if literal.type == "string" and listed and not settings.ansi:
+    if literal.type == "string" and (settings.datetimes_as_text or (listed and not settings.ansi)):
         return None  # an IN without ANSI compares texts
     match = _TIMESTAMP.fullmatch(literal.value) if isinstance(literal.value, str) else None
     if match is None or (literal.type == "date" and match[2]):

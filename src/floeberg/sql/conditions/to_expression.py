@@ -38,9 +38,12 @@ def to_expression(
     case_sensitive: bool = False,
     timestamp_ntz: bool = False,
     binary_strings: bool = True,
+    datetimes_as_text: bool = False,
 ) -> Expression:
     """An expression that is true for every row for which all conditions are; TRUE when nothing is certain."""
-    settings = CoercionSettings(ansi, session_time_zone, case_sensitive, timestamp_ntz, binary_strings)
+    settings = CoercionSettings(
+        ansi, session_time_zone, case_sensitive, timestamp_ntz, binary_strings, datetimes_as_text
+    )
     converter = _Converter(schema, settings)
     return and_(*(found for condition in conditions if (found := converter.convert(condition)) is not None))
 
@@ -54,12 +57,15 @@ def to_exact_expression(
     case_sensitive: bool = False,
     timestamp_ntz: bool = False,
     binary_strings: bool = True,
+    datetimes_as_text: bool = False,
 ) -> Expression | None:
     """An expression that is true for exactly the rows for which all conditions are, or None.
 
     For actions on whole files, such as a metadata-only DELETE.
     """
-    settings = CoercionSettings(ansi, session_time_zone, case_sensitive, timestamp_ntz, binary_strings)
+    settings = CoercionSettings(
+        ansi, session_time_zone, case_sensitive, timestamp_ntz, binary_strings, datetimes_as_text
+    )
     converter = _Converter(schema, settings, exact=True)
     parts = [converter.convert(condition) for condition in conditions]
     whole = [part for part in parts if part is not None]

@@ -89,6 +89,8 @@ class Join:
     lateral: bool = False
     nearest: bool = False
     """Whether `on` ranks the rows of the right side instead of being a condition."""
+    comma: bool = False
+    """Whether a comma makes it, and is taken to come before the joins after it."""
 
 
 Relation: TypeAlias = TableRelation | QueryRelation | OpaqueRelation | Join

@@ -42,7 +42,7 @@ class RelationParser(ExpressionScan):
 
     def relations(self) -> list[Relation]:
         """The relations between commas. What follows one of them is about all before it as well: `a, b RIGHT JOIN c` fills `a`
-        with nulls too, unless spark.sql.ansi.relationPrecedence is set, and then to read it so only says less."""
+        with nulls too, unless spark.sql.ansi.relationPrecedence is set."""
         found = [self.relation()]
         while self.cursor.accept(","):
             primary = self._first_of_relation()
@@ -403,7 +403,7 @@ class RelationParser(ExpressionScan):
 
 
 def _crossed(left: Relation, right: Relation) -> Relation:
-    return Join(left, right, "cross")
+    return Join(left, right, "cross", comma=True)
 
 
 def _leaves_others_alone(relation: Relation) -> bool:

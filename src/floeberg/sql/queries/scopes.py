@@ -78,6 +78,7 @@ class ScopeWalk:
         self.cte_uses: dict[int, Cte] = {}  # by the identity of the relation that reads it
         self.subqueries: list[Query] = []
         self.roots: list[Query] = []  # of a statement that is no query itself
+        self.joins_after_commas = False  # taken to join all before them, too
         self._seen: set[int] = set()
         self._tells_case: bool | None = None  # asked for at the first WITH
 
@@ -149,6 +150,7 @@ class ScopeWalk:
             self.query(relation.query, Scope(scope if relation.lateral else scope.outer, scope.ctes))
             self._note_alias(relation.alias.name if relation.alias else None, scope)
         elif isinstance(relation, Join):
+            self.joins_after_commas = self.joins_after_commas or relation.comma
             self._relation(relation.left, scope)
             self._relation(relation.right, scope)
             if relation.on is not None:

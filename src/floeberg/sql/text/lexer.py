@@ -229,11 +229,11 @@ def name_value(text: str) -> str:
 
 
 def quote_string(text: str) -> str:
-    """The text as a string literal."""
+    """The text as a string literal, in which Spark finds no variable."""
     escaped = (
         text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
     )
-    return f"'{escaped}'"
+    return "'" + escaped.replace("${", "$\\{") + "'"
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
