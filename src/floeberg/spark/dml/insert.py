@@ -12,7 +12,7 @@ from floeberg.commit.commit import commit_operations
 from floeberg.commit.overwrite import Overwrite
 from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.spark.dml.static_partitions import column_key, require_partition_columns, static_condition, static_values
+from floeberg.spark.dml.static_partitions import column_key, static_condition, static_values
 from floeberg.spark.host.ambiguous_names import refuse_functions
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
@@ -56,16 +56,12 @@ class CoercionRules(TypedDict):
 
 def insert(execution: Execution, statement: Insert) -> DataFrame:
     if statement.if_not_exists:
-        raise UnsupportedFeature(
-            "INSERT … IF NOT EXISTS is for Hive partitions; look whether the partition has rows before the statement"
-        )
+        raise UnsupportedFeature("INSERT … IF NOT EXISTS is for Hive partitions; leave the words out")
     resolved = target_table(execution.session, execution.session.table_identifier(statement.table.parts))
     assert resolved.table is not None
-    metadata, case_sensitive = resolved.table.state.metadata, _rules(execution.session)["case_sensitive"]
-    schema = metadata.current_schema
-    require_partition_columns(metadata, statement.partition, table=resolved.identifier, case_sensitive=case_sensitive)
+    schema = resolved.table.state.metadata.current_schema
     static = static_values(execution, schema, statement.partition)
-    names = _target_names(schema, statement, static, case_sensitive=case_sensitive)
+    names = _target_names(schema, statement, static, case_sensitive=_rules(execution.session)["case_sensitive"])
     frame = _frame(execution, statement, schema, names)
     by_name = statement.by_name
     columns: list[str] | None = None if by_name or not statement.columns else names

@@ -6,13 +6,10 @@ import math
 from decimal import Decimal
 from typing import Final
 
-from floeberg.errors import InvalidInput
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session_settings import CASE_SENSITIVE
 from floeberg.spark.host.type_text import type_text
 from floeberg.spark.host.types import spark_type
-from floeberg.spec.metadata.table_metadata import TableMetadata
-from floeberg.spec.partitions.transforms import IdentityTransform
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     BooleanType,
@@ -39,30 +36,6 @@ def static_values(execution: Execution, schema: Schema, partition: Partition) ->
     """The text of each static value by its column's name as given; Spark casts it to the column's type, as it does for its
     own tables, and raises for a value that the type does not have."""
     return {name: _value(execution, schema, name, span) for name, span in partition if span is not None}
-
-
-def require_partition_columns(
-    metadata: TableMetadata, partition: Partition, *, table: object, case_sensitive: bool
-) -> None:
-    """Raises InvalidInput for a name in PARTITION that is no column by whose values the table is partitioned: a misspelt name
-    without a value would otherwise overwrite every partition."""
-    names = metadata.current_schema.names
-    columns = [
-        names[field.source_ids[0]]
-        for field in metadata.default_spec.fields
-        if isinstance(field.transform, IdentityTransform)
-    ]
-    known = {column_key(column, case_sensitive=case_sensitive) for column in columns}
-    for name, _ in partition:
-        if column_key(name, case_sensitive=case_sensitive) not in known:
-            raise InvalidInput(
-                f"{table}: PARTITION names {name!r}, which is no partition column of the table; "
-                f"those are: {', '.join(columns) or 'none'}. Transforms such as days(ts) are applied to the rows; "
-                "INSERT INTO … REPLACE WHERE overwrites the rows that a condition names",
-                table=str(table),
-                column=name,
-                condition="NON_PARTITION_COLUMN",
-            )
 
 
 def column_key(name: str, *, case_sensitive: bool) -> str:

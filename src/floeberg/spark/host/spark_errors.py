@@ -81,7 +81,6 @@ _NAMED: Final = {
         SparkCondition("INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS", "21S01"),
         SparkCondition("INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS", "21S01"),
         SparkCondition("MERGE_CARDINALITY_VIOLATION", "23K01", SparkRuntimeException),
-        SparkCondition("NON_PARTITION_COLUMN", "42000"),
         SparkCondition("NOT_A_CONSTANT_STRING.NOT_CONSTANT", "42601"),
         SparkCondition("NOT_SUPPORTED_CHANGE_COLUMN", "0A000"),
         SparkCondition("ROUTINE_NOT_FOUND", "42883"),
