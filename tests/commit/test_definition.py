@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 from floeberg.api.catalog import catalog
@@ -21,6 +22,7 @@ from floeberg.commit.workspace import Workspace
 from floeberg.errors import InvalidInput, SnapshotNotFound
 from floeberg.expr.build import eq
 from floeberg.files.manifest_list import write_manifest_list
+from floeberg.spec.changes.updates import SetProperties
 from floeberg.spec.snapshots.statistics import PartitionStatisticsFile, StatisticsFile
 from floeberg.spec.types import LongType, StringType
 from floeberg.testing.simulated import SimWorld
@@ -246,3 +248,51 @@ def test_snapshots_of_old_writers_are_built_upon(with_list, upgrade):
     assert [row[0] for row in builder.rows()] == [2, 3]
     if upgrade == 3:
         assert None not in [entry.data_file.first_row_id for entry in builder.live()]
+
+
+BY_EVERY_COMMIT = [
+    ("commit.retry.num-retries", "many"), ("commit.retry.num-retries", "-1"), ("commit.retry.min-wait-ms", "1s"),
+    ("commit.retry.total-timeout-ms", ""), ("commit.status-check.num-retries", "x"),
+    ("write.metadata.compression-codec", "zip"),
+]  # fmt: skip
+
+
+class _SetUnchecked:
+    """Sets a property as another writer may have."""
+
+    def __init__(self, name: str, value: str) -> None:
+        self._set = SetProperties({name: value})
+
+    def updates(self, base: object, workspace: object) -> list[SetProperties]:
+        return [self._set]
+
+
+@pytest.mark.parametrize(("name", "value"), BY_EVERY_COMMIT)
+def test_a_property_that_no_commit_could_go_by_is_refused_before_it_is_set(tmp_path, name, value):
+    lake = catalog("lake", warehouse=str(tmp_path))
+    lake.create_namespace("db")
+    with pytest.raises(InvalidInput, match=name):
+        lake.create_table("db.t", "id bigint", properties={name: value})
+    assert not lake.table_exists("db.t")
+    table = lake.create_table("db.t", "id bigint")
+    with pytest.raises(InvalidInput, match=name), table.update_properties() as change:
+        change.set({name: value})
+    assert name not in lake.load_table("db.t").properties
+    with pytest.raises(InvalidInput, match=name):
+        lake.replace_table("db.t", "id bigint", properties={name: value})
+
+
+@pytest.mark.parametrize("kind", ["filesystem", "sql", "memory"])
+@pytest.mark.parametrize(("name", "value"), BY_EVERY_COMMIT)
+def test_a_table_with_a_property_that_no_commit_can_go_by_is_written_and_set_right(tmp_path, kind, name, value):
+    given = {"uri": f"sqlite:///{tmp_path}/lake.db"} if kind == "sql" else {}
+    lake = catalog("lake", type=kind, warehouse=str(tmp_path / "warehouse"), **given)
+    lake.create_namespace("db")
+    table = lake.create_table("db.t", "id bigint")
+    table._commit(_SetUnchecked(name, value))
+    table.append(pa.table({"id": [1]}))
+    assert lake.load_table("db.t").properties[name] == value
+    with table.update_properties() as change:
+        change.remove(name)
+    assert name not in lake.load_table("db.t").properties
+    assert lake.load_table("db.t").scan().count() == 1

@@ -204,8 +204,12 @@ def test_the_policy_is_the_tables():
     policy = RetryPolicy.from_properties({"commit.retry.num-retries": "9", "commit.status-check.min-wait-ms": "5"})
     assert (policy.num_retries, policy.status_check_min_wait_ms, policy.min_wait_ms) == (9, 5, 100)
     assert RetryPolicy.from_properties({}) == RetryPolicy()
-    with pytest.raises(InvalidInput, match="must be a number"):
-        RetryPolicy.from_properties({"commit.retry.num-retries": "many"})
+
+
+def test_a_retry_property_that_is_no_number_counts_as_its_default(caplog):
+    policy = RetryPolicy.from_properties({"commit.retry.num-retries": "many", "commit.retry.min-wait-ms": "7"})
+    assert policy == RetryPolicy(min_wait_ms=7)
+    assert "commit.retry.num-retries must be a number, not 'many'; the commit goes by 4" in caplog.text
 
 
 def test_a_base_whose_manifests_expired_is_brought_up_to_date():

@@ -11,12 +11,12 @@ from floeberg.files.metadata_file import codec_of_name, decode_metadata_file, en
 from floeberg.spec.json.limits import DEFAULT_LIMITS, Limits
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_metadata_json import parse_table_metadata, write_table_metadata
+from floeberg.spec.metadata.table_properties import METADATA_CODECS, METADATA_COMPRESSION
 from floeberg.spec.metadata.view_metadata import ViewMetadata, parse_view_metadata, write_view_metadata
 from floeberg.storage.guard import Roots
 from floeberg.storage.registry import Stores
 
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
-COMPRESSION = "write.metadata.compression-codec"
 METADATA_PATH = "write.metadata.path"
 DATA_PATH = "write.data.path"
 _MOST_BYTES = 16 << 20
@@ -85,8 +85,10 @@ def encode_view_metadata(metadata: ViewMetadata) -> bytes:
 
 
 def metadata_suffix(metadata: TableMetadata) -> str:
-    """The ending that the table's properties ask for."""
-    return suffix_of(metadata.properties.get(COMPRESSION, "none"))
+    """The ending that the table's properties ask for. A codec that is not known counts as none: the commit may be the one
+    that sets it right."""
+    codec = metadata.properties.get(METADATA_COMPRESSION, "none")
+    return suffix_of(codec if codec.lower() in METADATA_CODECS else "none")
 
 
 def metadata_folder(metadata: TableMetadata) -> str:

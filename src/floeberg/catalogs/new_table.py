@@ -25,7 +25,8 @@ DEFAULT_FORMAT_VERSION: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDefinition:
-    """A table as its creator describes it. `format_version` None means what the table has, or the default."""
+    """A table as its creator describes it. `format_version` None means what the table has, or the default;
+    `case_sensitive` is how the columns of partition and sort fields are found."""
 
     schema: Schema
     partition_by: Sequence[str] = ()
@@ -33,6 +34,7 @@ class TableDefinition:
     properties: Mapping[str, str] = field(default_factory=dict)
     format_version: int | None = None
     location: str | None = None
+    case_sensitive: bool = True
 
     def new_metadata(self, *, location: str, effects: Effects) -> TableMetadata:
         """The metadata of an empty table. Raises InvalidInput."""
@@ -42,8 +44,8 @@ class TableDefinition:
             table_uuid=str(effects.ids.uuid()),
             location=location,
             schema=schema,
-            spec=build_partition_spec(schema, self.partition_by),
-            sort_order=build_sort_order(schema, self.sort_by),
+            spec=build_partition_spec(schema, self.partition_by, case_sensitive=self.case_sensitive),
+            sort_order=build_sort_order(schema, self.sort_by, case_sensitive=self.case_sensitive),
             properties=self.properties,
             format_version=version,
         )
@@ -59,6 +61,7 @@ class TableDefinition:
             format_version=self.format_version,
             location=self.location,
             staged=staged,
+            case_sensitive=self.case_sensitive,
         )
 
 

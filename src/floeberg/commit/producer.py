@@ -91,7 +91,8 @@ def branch_head(base: TableMetadata, branch: str, workspace: Workspace, *, begin
         if branch == MAIN_BRANCH or (begins and base.current_snapshot_id is None):
             return None
         raise RefNotFound(
-            f"table {workspace.identifier}: no branch {branch!r}; create it first (manage_refs().create_branch)",
+            f"table {workspace.identifier}: no branch {branch!r}; create it first, by manage_refs().create_branch or "
+            "ALTER TABLE … CREATE BRANCH",
             table=workspace.identifier,
             ref=branch,
         )

@@ -47,11 +47,13 @@ class ReplaceTable:
     format_version: int | None = None
     location: str | None = None
     staged: TableMetadata | None = None
+    case_sensitive: bool = True
 
     def updates(self, base: TableMetadata, workspace: Named) -> list[MetadataUpdate]:
         version = base.format_version if self.format_version is None else self.format_version
         schema = _with_ids(self.schema, base, format_version=version)
-        spec = _with_field_ids(build_partition_spec(schema, self.partition_by), base, format_version=version)
+        wanted = build_partition_spec(schema, self.partition_by, case_sensitive=self.case_sensitive)
+        spec = _with_field_ids(wanted, base, format_version=version)
         self._check_staged(schema, _as_it_will_be(spec, base), workspace)
         updates: list[MetadataUpdate] = []
         if version != base.format_version:
@@ -59,7 +61,8 @@ class ReplaceTable:
         if MAIN_BRANCH in base.refs:
             updates.append(RemoveSnapshotRef(MAIN_BRANCH))
         updates += [AddSchema(schema), SetCurrentSchema(), AddPartitionSpec(spec), SetDefaultSpec()]
-        updates += [AddSortOrder(build_sort_order(schema, self.sort_by)), SetDefaultSortOrder()]
+        order = build_sort_order(schema, self.sort_by, case_sensitive=self.case_sensitive)
+        updates += [AddSortOrder(order), SetDefaultSortOrder()]
         if self.location is not None and self.location != base.location:
             updates.append(SetLocation(self.location))
         return [*updates, *property_updates(self.properties)]

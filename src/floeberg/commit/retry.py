@@ -6,15 +6,17 @@ an unknown outcome is checked, and raised if it stays unknown. https://iceberg.a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from floeberg.commit.pointer import TablePointer, TableState
-from floeberg.errors import CommitConflict, CommitUnknown, FileNotFound, FloebergError
+from floeberg.errors import CommitConflict, CommitUnknown, FileNotFound, FloebergError, InvalidInput
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_properties import integer_property
 
+logger = logging.getLogger("floeberg.commit")
 BACKOFF_FACTOR: Final = 2.0
 _PROPERTIES: Final = {
     "num_retries": "commit.retry.num-retries",
@@ -41,16 +43,23 @@ class RetryPolicy:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> RetryPolicy:
-        """Raises InvalidInput for a value that is no number."""
+        """A value that is no number counts as the default, with a warning: the commit may be the one that sets it right."""
         if not any(key in properties for key in _PROPERTIES.values()):
             return _DEFAULT_POLICY
-        default = _DEFAULT_POLICY
         return cls(
-            **{name: integer_property(properties, key, getattr(default, name)) for name, key in _PROPERTIES.items()}
+            **{name: _number(properties, key, getattr(_DEFAULT_POLICY, name)) for name, key in _PROPERTIES.items()}
         )
 
 
 _DEFAULT_POLICY: Final = RetryPolicy()
+
+
+def _number(properties: Mapping[str, str], key: str, default: int) -> int:
+    try:
+        return integer_property(properties, key, default)
+    except InvalidInput as error:
+        logger.warning("%s; the commit goes by %d", error, default)
+        return default
 
 
 @dataclass(frozen=True, slots=True)

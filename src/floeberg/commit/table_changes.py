@@ -31,6 +31,7 @@ from floeberg.spec.evolution.partition_update import PartitionSpecUpdate
 from floeberg.spec.evolution.schema_update import SchemaUpdate, partition_sources
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_name_mapping import table_name_mapping
+from floeberg.spec.metadata.table_properties import check_commit_properties
 from floeberg.spec.partitions.sort_orders import SortOrder, build_sort_order
 from floeberg.spec.schemas.name_mapping import NAME_MAPPING_PROPERTY, update_name_mapping, write_name_mapping
 from floeberg.spec.snapshots.statistics import PartitionStatisticsFile, StatisticsFile
@@ -139,6 +140,7 @@ class ChangeProperties:
         if (version := wanted.pop(FORMAT_VERSION, None)) is not None:
             updates += UpgradeTable(format_version=_version(version)).updates(base, workspace)
         if changed := {key: value for key, value in wanted.items() if base.properties.get(key) != value}:
+            check_commit_properties(changed)
             updates.append(SetProperties(changed))
         if gone := tuple(key for key in self.remove if key in base.properties):
             updates.append(RemoveProperties(gone))

@@ -138,6 +138,23 @@ def test_arguments_that_do_not_fit_say_what_the_procedure_takes(session: Any, ar
         session.sql(f"CALL lake.system.rollback_to_snapshot({arguments})")
 
 
+def test_numbers_and_flags_may_be_texts_as_spark_casts_the_literals_of_a_call(session: Any) -> None:
+    session.sql("CREATE TABLE lake.db.texts (id BIGINT)")
+    for number in range(2):
+        session.sql(f"INSERT INTO lake.db.texts VALUES ({number})")
+    first = session.lake.load_table("db.texts").snapshots[0].snapshot_id
+    session.sql(f"CALL lake.system.rollback_to_snapshot('db.texts', '{first}')")
+    assert ids(session, "lake.db.texts") == [0]
+    session.sql("CALL lake.system.remove_orphan_files(table => 'db.texts', dry_run => 'true')")
+    with pytest.raises(InvalidInput, match="'retain_last' must be int"):
+        session.sql("CALL lake.system.expire_snapshots(table => 'db.texts', retain_last => 'two')")
+
+
+def test_procedures_and_their_namespace_have_no_case(session: Any) -> None:
+    session.sql("CREATE TABLE lake.db.cases AS SELECT 1 AS id")
+    assert len(session.sql("CALL lake.SYSTEM.Ancestors_Of(TABLE => 'db.cases')").collect()) == 1
+
+
 def test_procedures_are_found_in_their_catalog_only(session: Any) -> None:
     for statement, message in (
         ("CALL lake.system.roll_back('db.t')", "is no procedure; there are"),

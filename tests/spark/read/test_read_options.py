@@ -90,6 +90,7 @@ REFUSED: list[Options] = [
     {"snapshot-id": "$first", "versionAsOf": "$second"},
     {"as-of-timestamp": "$ms", "timestampAsOf": "2020-01-01"},
     {"snapshot-id": "first"}, {"snapshot-id": "--1"}, {"as-of-timestamp": "today"}, {"timestampAsOf": "some day"},
+    {"timestampAsOf": "$ms"},
     {"branch": "nowhere"}, {"tag": "nowhere"}, {"versionAsOf": "7"},
     {"end-snapshot-id": "$second"},
     {"start-snapshot-id": "$first", "snapshot-id": "$second"},

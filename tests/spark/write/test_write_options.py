@@ -173,3 +173,22 @@ def test_a_layout_that_is_not_the_tables_is_refused(session: Any, table: str) ->
     with pytest.raises(InvalidInput, match="dynamic"):
         new_row(session).writeTo(table).option("overwrite-mode", "static").overwritePartitions()
     assert len(rows(session)) == 3
+
+
+@pytest.mark.parametrize(
+    ("format", "codec"),
+    [("orc", "zlib"), ("avro", "deflate"), ("parquet", "gzip"), ("parquet", "lz4_raw")],
+)
+@pytest.mark.parametrize("by", ["option", "setting"])
+def test_a_codec_is_asked_of_the_format_that_is_written_alone(
+    session: Any, table: str, format: str, codec: str, by: str
+) -> None:
+    asked = {"compression-codec": codec}
+    options = {"write-format": format} | (asked if by == "option" else {})
+    with settings(
+        session, {f"spark.sql.iceberg.{key}": value for key, value in asked.items()} if by == "setting" else {}
+    ):
+        new_row(session).writeTo(table).options(**options).append()
+    assert rows(session) == [(1, "a"), (2, "b"), (3, "a")]
+    written = {row.file_format for row in session.sql(f"SELECT file_format FROM {table}.files").collect()}
+    assert written == {"PARQUET", format.upper()}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from floeberg.errors import ColumnAlreadyExists, InvalidInput
 from floeberg.spark.host.execution import Execution
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import UNSET, IcebergType, NestedField
 from floeberg.sql.ddl.types import schema_from_ddl, type_from_ddl
+from floeberg.sql.queries.references import Rewrite, apply_rewrites
 from floeberg.sql.statements.statements import ColumnDefinition
-from floeberg.sql.text.lexer import Span, quote_name, quote_string
+from floeberg.sql.text.lexer import Kind, Span, Token, quote_name, quote_string, tokenize
 
 _NTZ = "TIMESTAMP_NTZ"
 
@@ -67,10 +69,23 @@ def _default_text(execution: Execution, kind: str, span: Span) -> str:
 
 
 def _type_text(execution: Execution, text: str) -> str:
-    """The session's settings decide what `TIMESTAMP` means."""
-    if text.strip().upper() != "TIMESTAMP":
+    """The session's settings decide what `TIMESTAMP` means, at any depth."""
+    if execution.session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") != _NTZ:
         return text
-    return _NTZ if execution.session.setting("spark.sql.timestampType", "TIMESTAMP_LTZ") == _NTZ else text
+    tokens = tokenize(text)
+    rewrites = [
+        Rewrite(token.start, token.end, _NTZ)
+        for token, after in pairwise(tokens)
+        if token.upper == "TIMESTAMP" and _is_bare_type(text, after)
+    ]
+    return apply_rewrites(text, rewrites)
+
+
+def _is_bare_type(text: str, after: Token) -> bool:
+    """Whether `TIMESTAMP` before a token is a type with no words for its zone: a field of that name has its type behind it."""
+    if after.kind is Kind.WORD:
+        return after.upper in ("NOT", "COMMENT", "DEFAULT")
+    return text[after.start : after.end] != ":"
 
 
 def _doubled(names: list[str]) -> str | None:

@@ -31,6 +31,7 @@ from floeberg.spark.host.active_session import in_own_session
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session_settings import CASE_SENSITIVE
 from floeberg.spark.host.session_state import AttachedCatalog
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.query.run import span_frame
@@ -139,7 +140,8 @@ def make_table(
     its write."""
     attached = session.catalog(identifier.catalog)
     key = session.key(identifier)
-    definition = _definition(attached, key, new)
+    case_sensitive = session.setting(CASE_SENSITIVE, "false") == "true"
+    definition = _definition(attached, key, new, case_sensitive=case_sensitive)
     _ensure_session_namespace(session, identifier, key)
     if session.view_exists(identifier):
         raise ViewAlreadyExists(f"{identifier} is a view; a table cannot have its name")
@@ -228,7 +230,7 @@ def _publish(base: LoadedTable, operations: list[Operation], *, if_not_exists: b
         raise
 
 
-def _definition(attached: AttachedCatalog, key: Identifier, new: NewTable) -> TableDefinition:
+def _definition(attached: AttachedCatalog, key: Identifier, new: NewTable, *, case_sensitive: bool) -> TableDefinition:
     merged = {
         **attached.table_defaults,
         **_provider_properties(new.provider),
@@ -241,6 +243,7 @@ def _definition(attached: AttachedCatalog, key: Identifier, new: NewTable) -> Ta
         format_version=stated_version(key, merged, None),
         properties=merged,
         location=None if new.location is None else parse_from_user(new.location).text,
+        case_sensitive=case_sensitive,
     )
 
 

@@ -240,10 +240,20 @@ def _view(backend: CatalogBackend, key: Identifier) -> LoadedView | None:
         return None
 
 
+_FIXED: Final = {
+    "tag": "a tag",
+    "snapshot_id": "a snapshot",
+    "at_timestamp": "the state at a past time",
+    "metadata": "a metadata table",
+}
+
+
 def refuse_static(identifier: TableIdentifier, selector: Selector | None) -> None:
     """Raises UnsupportedFeature when a statement that changes a table names a snapshot or metadata table of it."""
     if selector is not None and selector.kind != "branch":
-        raise UnsupportedFeature(f"{identifier}: a {selector.kind} of a table cannot be changed")
+        raise UnsupportedFeature(
+            f"{identifier}: {_FIXED[selector.kind]} of a table cannot be changed; name the table alone, or a branch of it"
+        )
 
 
 def view_not_found(identifier: TableIdentifier) -> ViewNotFound:

@@ -76,6 +76,10 @@ def _value(execution: Execution, parameter: Parameter, given: object) -> Any:
         return given
     if parameter.type == STRING and isinstance(given, str):
         return given
+    if parameter.type in (LONG, INT, BOOLEAN) and isinstance(given, str):
+        value = execution.value(quote_string(given), within=f"try_cast({{}} AS {parameter.type})")
+        if value is not None:
+            return value
     if parameter.type == BOOLEAN and isinstance(given, bool):
         return given
     if parameter.type == LONGS and isinstance(given, list):

@@ -21,7 +21,7 @@ def call(execution: Execution, statement: Call) -> DataFrame:
     """Runs a procedure. Raises InvalidInput for an unknown procedure or arguments that do not fit."""
     found = execution.session.table_identifier(statement.procedure.parts)
     name = found.name.lower()
-    if found.namespace != ("system",):
+    if tuple(level.lower() for level in found.namespace) != ("system",):
         raise InvalidInput(
             f"{statement.procedure} is no procedure; procedures are in {found.catalog}.system",
             condition="ROUTINE_NOT_FOUND",

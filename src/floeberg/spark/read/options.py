@@ -40,6 +40,7 @@ WITHOUT_EFFECT: Final = TUNING | _HARMLESS.keys()
 _OF_STREAMS: Final = ("stream-", "streaming-", "async-")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_SECOND: Final = 253_402_300_799  # of the year 9999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +132,10 @@ def moment_ms(text: str, *, time_zone: str) -> int:
     the session's time zone. Raises InvalidInput."""
     stripped = text.strip()
     if _INTEGER.fullmatch(stripped):
+        if int(stripped) > _LAST_SECOND:
+            raise InvalidInput(
+                f"timestampAsOf {stripped:.40} is past the year 9999 as seconds; give milliseconds as as-of-timestamp"
+            )
         return int(stripped) * 1000
     try:
         moment = datetime.fromisoformat(stripped)

@@ -101,10 +101,10 @@ def write_options(metadata: TableMetadata, options: Mapping[str, str], *, branch
     for option, name in _TO_PROPERTY.items():
         if option in given:
             properties[name] = given[option]
+    written_as = properties.get(_TO_PROPERTY["write-format"], "parquet").lower()
     for option in ("compression-codec", "compression-level"):
-        if option in given:
-            for kind in ("parquet", "avro", "orc"):
-                properties[f"write.{kind}.{option}"] = given[option]
+        if option in given:  # of the files that are written: another format may not have the codec
+            properties[f"write.{written_as}.{option}"] = given[option]
     spec_id = _number(given, "output-spec-id")
     metadata.spec(spec_id)
     return WriteOptions(

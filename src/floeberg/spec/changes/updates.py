@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.metadata.table_properties import FORMAT_VERSION, check_not_reserved
+from floeberg.spec.metadata.table_properties import FORMAT_VERSION, check_commit_properties, check_not_reserved
 from floeberg.spec.metadata.view_versions import ViewVersion
 from floeberg.spec.partitions.sort_orders import UNSORTED, SortOrder
 from floeberg.spec.partitions.specs import UNPARTITIONED, PartitionSpec
@@ -220,6 +220,7 @@ def property_updates(updates: Mapping[str, str], removals: Iterable[str] = ()) -
     names raise InvalidInput."""
     kept = {key: value for key, value in updates.items() if key != FORMAT_VERSION}
     check_not_reserved(kept)
+    check_commit_properties(kept)
     result: list[MetadataUpdate] = []
     if FORMAT_VERSION in updates:
         result.append(UpgradeFormatVersion(parse_format_version(updates[FORMAT_VERSION])))
@@ -253,6 +254,7 @@ def create_table_updates(
     if FORMAT_VERSION in given:
         format_version = parse_format_version(given.pop(FORMAT_VERSION))
     check_not_reserved(given)
+    check_commit_properties(given)
     updates: list[MetadataUpdate] = [
         AssignUuid(table_uuid),
         UpgradeFormatVersion(format_version),
