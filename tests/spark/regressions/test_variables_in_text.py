@@ -100,7 +100,10 @@ def test_a_view_keeps_the_value_of_its_time(days: Any) -> None:
 def test_values_that_look_like_variables_stay(days: Any) -> None:
     days.conf.set("spark.sql.variable.substitute", "false")
     try:
-        days.sql("CREATE TABLE lake.db.looks (k INT, s STRING DEFAULT '${day}') TBLPROPERTIES ('format-version' = '3')")
+        days.sql(
+            "CREATE TABLE lake.db.looks (k INT, s STRING DEFAULT '${day}') PARTITIONED BY (s) "
+            "TBLPROPERTIES ('format-version' = '3')"
+        )
     finally:
         days.conf.unset("spark.sql.variable.substitute")
     try:
