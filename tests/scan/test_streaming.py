@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import pyarrow.compute as pc
 import pytest
 
+from floeberg.arrow.scan.changelog import read_changes
+from floeberg.arrow.scan.execute import table_reader
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.errors import InvalidInput, SnapshotNotFound, UnsupportedFeature
 from floeberg.maintenance.expire import Expiry, expire_snapshots
@@ -191,3 +194,28 @@ def test_every_row_comes_once_whatever_the_batches_are(seed):
     while (step := read(builder, offset))[1]:
         offset, rows = step[0], rows + sum(step[1])
     assert rows == total
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("limit", ["max_files", "max_rows"])
+def test_a_copy_by_key_keeps_rows_that_move_between_partitions_whatever_the_batches_are(mode, limit):
+    properties = dict.fromkeys(("write.update.mode", "write.delete.mode"), mode)
+    builder = TableBuilder("id bigint, p int", partition_by=["p"], properties=properties)
+    table = builder.append(*((number, number % 4) for number in range(12))).table.refresh()
+    table.update({"p": 9}, where="id = 0")  # to a partition that is new
+    table.update({"p": lambda rows: pc.subtract(3, rows.column("p"))}, where="p < 9")  # each one loses and gets rows
+    table.update({"p": 2}, where="p IN (0, 3)")
+    table.delete("id = 5")
+    found, copy = planner(builder, changes=True, **{limit: 1}), {}
+    reader = table_reader(table.metadata, table.schema, store_for=table._pointer.store_for)
+    offset, batches = found.initial(), 0
+    while (end := found.advance(offset)) != offset:
+        tasks = [task for part in found.between(offset, end) for task in part]
+        changes = read_changes(tasks, reader, table.schema).read_all().to_pylist()
+        for change in sorted(changes, key=lambda change: (change["_change_ordinal"], change["_change_type"])):
+            copy.pop(change["id"], None)
+            if change["_change_type"] == "INSERT":
+                copy[change["id"]] = change["p"]
+        offset, batches = end, batches + 1
+    assert sorted(copy.items()) == sorted(builder.rows())
+    assert batches >= 8

@@ -3,18 +3,20 @@
 A stream begins with all live rows of its start snapshot and goes on with what append snapshots add; a stream of changes goes on
 with the rows that each snapshot inserts and deletes. An offset says how many parts of a snapshot were read, in the order of
 their paths, so that every process finds the same parts between two offsets. A part is a file, or the files whose changes are
-compared with each other.
+compared with each other. Of the parts that change a snapshot's rows, those that only delete come first and those that only
+insert last, and those that do both are never apart: a key whose row moves from one part to another is deleted in an
+earlier batch, or in the same one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from floeberg.errors import InvalidInput, SnapshotNotFound, UnsupportedFeature
 from floeberg.scan.changelog import plan_changelog
-from floeberg.scan.changelog_tasks import ChangelogTask, independent_groups
+from floeberg.scan.changelog_tasks import ChangelogTask, ChangeType, independent_groups
 from floeberg.scan.incremental import plan_appends
 from floeberg.scan.manifest_frames import StoreFor
 from floeberg.scan.plan import plan_files
@@ -25,6 +27,10 @@ from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.spec.snapshots.snapshot import Operation, Snapshot
 
 Part: TypeAlias = tuple[FileScanTask, ...] | tuple[ChangelogTask, ...]
+
+_INSERTS: Final = (ChangeType.INSERT,)
+_BOTH: Final = (ChangeType.DELETE, ChangeType.INSERT)
+_ORDER: Final = {(ChangeType.DELETE,): 0, _BOTH: 1, _INSERTS: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,11 +159,12 @@ class StreamPlanner:
         reached, files, rows = start, 0, 0
         for step in self._steps(start, goal):
             parts = self._parts(step)
-            for position in range(step.first, len(parts)):
-                own_files, own_rows = len(parts[position]), _rows(parts[position])
+            for first, end in _inseparable(parts, step.first):
+                own_files = sum(len(part) for part in parts[first:end])
+                own_rows = sum(_rows(part) for part in parts[first:end])
                 is_full = max_files is not None and files + own_files > max_files
                 if files and (is_full or (max_rows is not None and rows + own_rows > max_rows)):
-                    return self._at(step, position, done=False)
+                    return self._at(step, first, done=False)
                 files, rows = files + own_files, rows + own_rows
             reached = self._at(step, len(parts), done=True)
         return reached
@@ -232,7 +239,7 @@ class StreamPlanner:
                 parts: list[Part] = list(independent_groups(self._changes(step)))
             else:
                 parts = [(task,) for task in self._files(step.snapshot, whole=step.whole)]
-            self.known[key] = sorted(parts, key=lambda part: min(task.data_file.file_path for task in part))
+            self.known[key] = sorted(parts, key=_place)
         return self.known[key]
 
     def _changes(self, step: _Step) -> list[ChangelogTask]:
@@ -348,3 +355,24 @@ class StreamPlanner:
 
 def _rows(part: Part) -> int:
     return sum(task.data_file.record_count for task in part)
+
+
+def _kinds(part: Part) -> tuple[ChangeType, ...]:
+    """What may happen to rows of a part: they are deleted, or inserted, or both."""
+    found = {kind for task in part for kind in (task.change_types if isinstance(task, ChangelogTask) else _INSERTS)}
+    return tuple(sorted(found))
+
+
+def _place(part: Part) -> tuple[int, str]:
+    """The place of a part among those of its snapshot: deletes, then what deletes and inserts, then inserts, each by path."""
+    return _ORDER[_kinds(part)], min(task.data_file.file_path for task in part)
+
+
+def _inseparable(parts: Sequence[Part], first: int) -> Iterator[tuple[int, int]]:
+    """(first, end) of the parts from one on that one batch must hold: all that delete and insert together, each other alone."""
+    while first < len(parts):
+        end = first + 1
+        while _kinds(parts[first]) == _BOTH and end < len(parts) and _kinds(parts[end]) == _BOTH:
+            end += 1
+        yield first, end
+        first = end
