@@ -112,6 +112,74 @@ def test_an_empty_transaction_and_one_of_a_single_table_commit_what_there_is(lak
     assert (ids(lake, "a"), len(lake.load_table("db.b").snapshots)) == ([1, 2, 3, 4], 1)
 
 
+def test_of_two_transactions_that_find_no_rows_where_the_other_adds_them_one_is_refused(lake: fb.Catalog) -> None:
+    with pytest.raises(ValidationConflict, match="found no such rows"), lake.transaction() as first:  # noqa: PT012
+        first.table("db.a").delete("id = 9")
+        first.table("db.b").append(pa.table({"id": [9]}))
+        with lake.transaction() as second:
+            second.table("db.b").delete("id = 9")
+            second.table("db.a").append(pa.table({"id": [9]}))
+    assert (ids(lake, "a"), ids(lake, "b")) == ([1, 2, 3, 9], [1, 2, 3])
+
+
+@pytest.mark.parametrize("added", [8, 9])
+def test_a_table_in_which_no_rows_were_found_is_looked_at_again_when_it_moves_before_the_swap(
+    lake: fb.Catalog, monkeypatch: pytest.MonkeyPatch, added: int
+) -> None:
+    rows = type(lake._backend.rows)
+    real, moved = rows.swap_all, []
+
+    def late(self: object, swaps: object) -> bool:
+        if not moved:
+            moved.append(lake.load_table("db.a").append(pa.table({"id": [added]})))
+        return bool(real(self, swaps))
+
+    monkeypatch.setattr(rows, "swap_all", late)
+    transaction = lake.transaction()
+
+    def work() -> None:
+        with transaction as tx:
+            tx.table("db.a").delete("id = 9")
+            tx.table("db.b").append(pa.table({"id": [5]}))
+
+    if added == 9:
+        with pytest.raises(ValidationConflict):
+            work()
+    else:
+        work()
+    assert (ids(lake, "a"), ids(lake, "b")) == ([1, 2, 3, added], [1, 2, 3] if added == 9 else [1, 2, 3, 5])
+
+
+@pytest.mark.parametrize("outcome", ["refused", "lost", "lost after"])
+def test_a_table_that_stays_as_it_is_keeps_its_metadata_file_whatever_the_outcome(
+    sql_lake: fb.Catalog, monkeypatch: pytest.MonkeyPatch, outcome: str
+) -> None:
+    with sql_lake.load_table("db.b").update_properties() as update:
+        update.set({"commit.status-check.num-retries": "1"})
+    real, before = SqlRows.swap_all, sql_lake.load_table("db.a").metadata_location
+
+    def told(self: SqlRows, swaps: object) -> bool:
+        if outcome == "lost after":
+            real(self, swaps)  # type: ignore[arg-type]
+        raise WriteRefused("read-only") if outcome == "refused" else Unavailable("the answer to COMMIT was lost")
+
+    monkeypatch.setattr(SqlRows, "swap_all", told)
+    transaction = sql_lake.transaction()
+
+    def work() -> None:
+        with transaction as tx:
+            tx.table("db.a").delete("id = 9")
+            tx.table("db.b").append(pa.table({"id": [5]}))
+
+    if outcome == "lost after":
+        work()
+    else:
+        with pytest.raises(WriteRefused if outcome == "refused" else CommitUnknown):
+            work()
+    assert sql_lake.load_table("db.a").metadata_location == before
+    assert (ids(sql_lake, "a"), 5 in ids(sql_lake, "b")) == ([1, 2, 3], outcome == "lost after")
+
+
 def test_a_catalog_of_files_says_that_it_cannot(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedFeature, match="SQL catalog"):
         fb.catalog("lake", warehouse=str(tmp_path)).transaction()

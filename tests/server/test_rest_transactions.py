@@ -46,6 +46,28 @@ def test_a_conflict_in_one_table_changes_none(tables: RestLake) -> None:
     assert counts(tables) == [0, 1]
 
 
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_table_that_is_only_required_to_stay_takes_part_in_the_swap(
+    tables: RestLake, monkeypatch: pytest.MonkeyPatch, moves: bool
+) -> None:
+    real, moved = SqlRows.swap_all, []
+
+    def late(self: SqlRows, swaps: object) -> bool:
+        if moves and not moved:
+            moved.append(tables.catalog.load_table("db.b").append(pa.table({"id": [1], "s": ["x"]})))
+        return real(self, swaps)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SqlRows, "swap_all", late)
+    held = {
+        "identifier": {"namespace": ["db"], "name": "b"},
+        "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}],
+        "updates": [],
+    }
+    answer = tables.client.post(AT, json={"table-changes": [change(tables, "a"), held]})
+    assert answer.status_code == (409 if moves else 204), answer.text
+    assert counts(tables) == ([0, 1] if moves else [1, 0])
+
+
 def test_a_transaction_creates_a_table_beside_changing_another(tables: RestLake) -> None:
     staged = tables.create("c", **{"stage-create": True})["metadata"]
     updates = [

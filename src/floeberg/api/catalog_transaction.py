@@ -28,7 +28,8 @@ class CatalogTransaction:
     """Collects changes of any tables of a catalog and commits them together when its block ends; an error inside commits
     nothing, and a conflict in one table leaves all as they were.
 
-    A table is seen as it is when it is first named. What a transaction only reads may be changed by others meanwhile.
+    A table is seen as it is when it is first named. What a transaction only scans may be changed by others meanwhile; rows that
+    a change of it looked for and did not find may not be added.
     """
 
     def __init__(
@@ -69,13 +70,14 @@ class CatalogTransaction:
             raise
 
     def _commit(self) -> None:
-        changed = [(name, *pair) for name, pair in self._tables.items() if pair[1]._changes_something]
+        if not any(transaction._changes_something for _, transaction in self._tables.values()):
+            return
+        # A table in which changes found no rows takes part: the others depend on that.
+        changed = [(name, *pair) for name, pair in self._tables.items() if pair[1]._operations]
         parts = [
             TableOperations(name, LoadedTable(table._pointer, transaction._state), transaction._operations)
             for name, table, transaction in changed
         ]
-        if not parts:
-            return
         for (_, table, _), committed in zip(changed, commit_tables(self._backend, parts), strict=True):
             table._state = committed.state
 

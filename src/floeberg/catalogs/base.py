@@ -53,11 +53,17 @@ class LoadedTable:
 
 @dataclass(frozen=True, slots=True)
 class TableSwap:
-    """One table of a commit over several: what it was planned on (None: the table is created) and what it becomes."""
+    """One table of a commit over several: what it was planned on (None: the table is created) and what it becomes. A table
+    that stays as it is takes part where the commit depends on that."""
 
     identifier: Identifier
     base: TableState | None
     new: TableMetadata
+
+    @property
+    def only_holds(self) -> bool:
+        """Whether the table is not written, and the commit is refused when another one changed it."""
+        return self.base is not None and self.new is self.base.metadata
 
 
 @dataclass(frozen=True, slots=True)

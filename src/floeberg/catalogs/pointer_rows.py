@@ -20,6 +20,11 @@ class PointerSwap:
     expected: str | None
     location: str
 
+    @property
+    def only_holds(self) -> bool:
+        """Whether the pointer stays as it is, and the change is refused when another one moved it."""
+        return self.location == self.expected
+
 
 class PointerRows(Protocol):
     """Where the pointers are. Every method is one atomic step. A change raises Throttled or WriteRefused when it is proved

@@ -1,5 +1,5 @@
 """Several tables of a catalog of pointer rows in one commit: their metadata files are written first, then all rows are put in
-one transaction, if each still points where the commit began."""
+one transaction, if each still points where the commit began, also those of tables that stay as they are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def swap_together(rows: PointerRows, stores: Stores, parts: Sequence[Part]) -> l
     try:
         for pointer, base, new in parts:
             expected = None if base is None else base.metadata_location
-            location = pointer.write_file(new, base_location=expected)
+            holds = base is not None and new is base.metadata
+            location = expected if holds and expected else pointer.write_file(new, base_location=expected)
             swaps.append(PointerSwap(pointer.key, expected, location))
         swapped = rows.swap_all(swaps)
     except Throttled as refused:
@@ -52,6 +53,8 @@ def _settle(parts: Sequence[Part], swaps: Sequence[PointerSwap], failed: Unavail
     """After an error that does not say whether the rows were put. They are put together, so what is proved of one table is
     proved of all. Raises CommitUnknown."""
     for (pointer, _, new), swap in zip(parts, swaps, strict=True):
+        if swap.only_holds:
+            continue
         try:
             decided = pointer.became_current(new, expected=swap.expected, location=swap.location)
         except FloebergError as error:
@@ -65,8 +68,10 @@ def _settle(parts: Sequence[Part], swaps: Sequence[PointerSwap], failed: Unavail
 
 
 def _discard(stores: Stores, swaps: Sequence[PointerSwap]) -> None:
+    """Removes the metadata files that were written; that of a table that stays as it is was not."""
     for one in swaps:
-        discard(stores.for_location(one.location), one.location)
+        if not one.only_holds:
+            discard(stores.for_location(one.location), one.location)
 
 
 def _named(parts: Sequence[Part]) -> str:

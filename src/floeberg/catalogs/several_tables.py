@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from floeberg.catalogs.base import CatalogBackend, LoadedTable, TableSwap
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.commit.commit import Committed, _attempt, _replay
+from floeberg.commit.found_no_rows import FoundNoRows
 from floeberg.commit.operation import Operation
 from floeberg.commit.pointer import TableState
 from floeberg.commit.retry import Attempt, RetryPolicy, back_off
@@ -24,6 +25,11 @@ class TableOperations:
     identifier: Identifier
     loaded: LoadedTable
     operations: Sequence[Operation]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a change looked for rows under serializable isolation and found none: nobody may add them meanwhile."""
+        return any(isinstance(one, FoundNoRows) and one.view.is_serializable for one in self.operations)
 
 
 def commit_tables(catalog: CatalogBackend, tables: Sequence[TableOperations]) -> list[Committed]:
@@ -105,10 +111,13 @@ class _Commit:
         return _Replayed(metadata, _attempt(state, metadata, made))
 
     def _swap(self, replayed: Sequence[_Replayed]) -> list[TableState]:
-        """The states after the commit; a table that the operations leave as it is is not written."""
+        """The states after the commit; a table that the operations leave as it is is not written. One in which a change
+        found no rows must still be as it was looked at."""
         changed = [at for at, one in enumerate(replayed) if one.metadata is not self._states[at].metadata]
-        swaps = [TableSwap(self._tables[at].identifier, self._states[at], replayed[at].metadata) for at in changed]
-        swapped = dict(zip(changed, self._catalog.swap_tables(swaps) if swaps else [], strict=True))
+        held = [at for at, table in enumerate(self._tables) if at not in changed and table.is_read]
+        taking_part = [*changed, *held] if changed else []
+        swaps = [TableSwap(self._tables[at].identifier, self._states[at], replayed[at].metadata) for at in taking_part]
+        swapped = dict(zip(taking_part, self._catalog.swap_tables(swaps) if swaps else [], strict=True))
         return [swapped.get(at, state) for at, state in enumerate(self._states)]
 
     def _landed(self, replayed: Sequence[_Replayed], states: Sequence[TableState]) -> bool:

@@ -210,10 +210,11 @@ class SqlRows:
 
     def _swap_statement(self, identifier: Identifier, kind: str, expected: str, location: str) -> sa.Update:
         check_length(location, "metadata location", "metadata_location", TABLES)
+        previous = {} if location == expected else {"previous_metadata_location": expected}
         return (
             TABLES.update()
             .where(*self._key(identifier), *self._of_kind(kind), TABLES.c.metadata_location == expected)
-            .values(metadata_location=location, previous_metadata_location=expected)
+            .values(metadata_location=location, **previous)
         )
 
     def _key(self, identifier: Identifier) -> tuple[sa.ColumnElement[bool], ...]:

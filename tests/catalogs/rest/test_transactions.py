@@ -103,6 +103,25 @@ def test_one_table_that_moved_on_holds_all_back(server: ScriptedServer, tables) 
     assert done(server) == [False, True]
 
 
+def test_a_table_that_stays_as_it_is_is_sent_with_what_must_not_have_moved(server: ScriptedServer, tables) -> None:
+    cat, t, u = tables
+    states = run(cat, [swap(t, snapshot=True), TableSwap(u._pointer.key, u._state, u.metadata)])
+    assert done(server) == [True, False]
+    assert [len(one.metadata.snapshots) for one in states] == [3, 2]
+    held = json.loads(server.commits()[0].content)["table-changes"][1]
+    assert held["updates"] == []
+    head = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": u.metadata.current_snapshot_id}
+    assert head in held["requirements"]
+    server.script[COMMIT] = ["lost after"]
+    t.refresh()
+    run(cat, [swap(t, snapshot=True), TableSwap(u._pointer.key, u._state, u.metadata)])
+    t.refresh()
+    run(cat, [swap(u, snapshot=True), swap(t, snapshot=True)])
+    with pytest.raises(CommitConflict):
+        run(cat, [swap(t.refresh(), snapshot=True), TableSwap(u._pointer.key, u._state, u.metadata)])
+    assert len(server.tables["db", "t"].snapshots) == 5
+
+
 def test_a_server_that_did_half_is_not_believed(server: ScriptedServer, tables) -> None:
     cat, t, u = tables
     parts = [swap(t, snapshot=True), swap(u, snapshot=True)]

@@ -13,12 +13,13 @@ from floeberg.catalogs.rest.session import RestSession
 from floeberg.commit.pointer import TableState
 from floeberg.errors import CatalogError, CommitConflict, CommitUnknown, FloebergError, Unavailable, WriteRefused
 from floeberg.spec.changes.differences import updates_between
-from floeberg.spec.changes.requirements import Requirement, requirements_for
+from floeberg.spec.changes.requirements import AssertRefSnapshotId, Requirement, requirements_for
 from floeberg.spec.changes.table_builder import apply_updates
 from floeberg.spec.changes.updates import AddSnapshot, MetadataUpdate
 from floeberg.spec.changes.updates_json import updates_to_json
 from floeberg.spec.json.documents import Document
 from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.spec.snapshots.snapshot import Snapshot
 
 CONFLICTS: Final = (404, 409, 412)
@@ -50,6 +51,13 @@ class TableCommit:
     def of(cls, identifier: Identifier, base: TableMetadata | None, new: TableMetadata) -> TableCommit:
         updates = updates_between(base, new)
         return cls(identifier, base, new, updates, requirements_for(base, updates))
+
+    @classmethod
+    def holding(cls, identifier: Identifier, base: TableMetadata) -> TableCommit:
+        """Changes nothing, and requires that no branch or tag of the table has moved."""
+        heads = {MAIN_BRANCH: base.current_snapshot_id} | {name: ref.snapshot_id for name, ref in base.refs.items()}
+        unmoved = (AssertRefSnapshotId(name, snapshot_id) for name, snapshot_id in heads.items())
+        return cls(identifier, base, base, (), (*requirements_for(base, ()), *unmoved))
 
     @property
     def snapshots(self) -> tuple[Snapshot, ...]:

@@ -23,8 +23,14 @@ class _Part:
     base: TableState | None
     commit: TableCommit
 
+    @property
+    def only_holds(self) -> bool:
+        return self.base is not None and self.commit.new is self.base.metadata
+
     def is_done(self, state: TableState) -> bool:
-        return self.commit.is_done_in(state, None if self.base is None else self.base.metadata_location)
+        return self.only_holds or self.commit.is_done_in(
+            state, None if self.base is None else self.base.metadata_location
+        )
 
 
 def commit_transaction(session: RestSession, tables: RestTables, swaps: Sequence[TableSwap]) -> list[TableState]:
@@ -47,6 +53,8 @@ def commit_transaction(session: RestSession, tables: RestTables, swaps: Sequence
 
 
 def _part(pointer: RestPointer, swap: TableSwap) -> _Part:
+    if swap.base is not None and swap.only_holds:
+        return _Part(pointer, swap.base, TableCommit.holding(pointer.key, swap.base.metadata))
     is_new = swap.base is None or swap.base.metadata_location is None
     base = None if swap.base is None or is_new else swap.base.metadata
     return _Part(pointer, swap.base, TableCommit.of(pointer.key, base, swap.new))
@@ -72,7 +80,7 @@ def _look_first(parts: Sequence[_Part], told: Conflicts | Refuses) -> list[Table
             continue
         except FloebergError as error:
             raise CommitUnknown(f"{told}; whether that is our own commit is not known: {error}") from error
-        shown.append(part.commit.shows_in(states[-1].metadata))
+        shown.append(part.only_holds or part.commit.shows_in(states[-1].metadata))
     if all(shown):
         return states
     with_proof = [was_there for was_there, part in zip(shown, parts, strict=True) if part.commit.snapshots]

@@ -44,11 +44,10 @@ def _commit_all(served: ServedCatalog, commits: Sequence[TableCommit]) -> None:
         if _took_effect(commits, states):
             return
         swaps = [
-            TableSwap(commit.identifier, state, new)
+            TableSwap(commit.identifier, state, commit.applied(served, state))
             for commit, state in zip(commits, states, strict=True)
-            if (new := commit.applied(served, state)) is not (None if state is None else state.metadata)
         ]
-        if not swaps:
+        if all(swap.only_holds for swap in swaps):
             return
         try:
             served.backend.swap_tables(swaps)
