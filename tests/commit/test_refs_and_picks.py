@@ -5,7 +5,7 @@ import pytest
 from floeberg.commit.append import Append
 from floeberg.commit.cherry_pick import CherryPick, Publish
 from floeberg.commit.delete_files import DeleteFiles
-from floeberg.commit.isolation import ReadView
+from floeberg.commit.isolation import IsolationLevel, ReadView
 from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.overwrite import Overwrite
 from floeberg.commit.refs import BeginBranch, CreateRef, RemoveRef, Retention, SetBranchSnapshot
@@ -22,6 +22,7 @@ from floeberg.expr.build import eq
 from floeberg.spec.changes.updates import RemoveSnapshots
 from floeberg.spec.snapshots.refs import RefType
 from floeberg.testing.table_builder import TableBuilder
+from lakes.cdc_batches import write_batch
 
 
 def ids(builder: TableBuilder, **where: object) -> list[int]:
@@ -252,6 +253,21 @@ def test_a_staged_replacement_conflicts_with_changes_of_its_partitions(what):
         builder.table._commit(DeleteFiles(row_filter=eq("p", 0)))
     with pytest.raises(ValidationConflict, match="cherry-picked overwrite"):
         builder.table._commit(Publish(wap_id="w"))
+
+
+@pytest.mark.parametrize("staged_before", [True, False])
+def test_a_replacement_of_partitions_conflicts_with_deletes_by_keys_that_tell_no_partition(staged_before):
+    builder = TableBuilder("id bigint, p int", partition_by=["p"]).append((1, 0), (2, 1))
+    copied = ((1, 0), (9, 0))
+    view = ReadView(starting_snapshot_id=builder.table.current_snapshot.snapshot_id, isolation=IsolationLevel.SNAPSHOT)
+    if staged_before:
+        staged(builder, ReplacePartitions, rows=copied)
+    write_batch(builder, [("D", (1, None), (1,))])
+    builder.table.refresh()
+    validated = ReplacePartitions(files=builder.data_files(*copied), view=view)
+    with pytest.raises(ValidationConflict, match="overwrite"):
+        builder.table._commit(Publish(wap_id="w") if staged_before else validated)
+    assert builder.rows() == [(2, 1)]
 
 
 def test_other_changes_are_picked_only_as_a_fast_forward():

@@ -11,7 +11,7 @@ from floeberg.commit.history import APPEND, OVERWRITE, concurrent_changes
 from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.partitions import PartitionSet
 from floeberg.commit.producer import SnapshotChange, branch_head, produce_snapshot, snapshot_updates
-from floeberg.commit.replace_partitions import REPLACE_PARTITIONS
+from floeberg.commit.replace_partitions import REPLACE_PARTITIONS, is_of_replaced_partitions
 from floeberg.commit.validations import data_files_exist, no_added_data_files, no_added_delete_files
 from floeberg.commit.workspace import Workspace
 from floeberg.errors import SnapshotNotFound, ValidationConflict
@@ -68,14 +68,14 @@ class CherryPick:
         """The overwrite of the source snapshot, if no other commit changed its partitions since."""
         removed = _files_of(source, base, workspace, EntryStatus.DELETED)
         paths = {file.file_path for file in removed}
-        partitions = PartitionSet.of([*added, *removed])
+        is_replaced = is_of_replaced_partitions(base, added, removed)
         changes = concurrent_changes(
             base, workspace, branch=self.target.branch, starting_snapshot_id=source.parent_snapshot_id
         )
         what = "the cherry-picked overwrite"
         data_files_exist(changes, lambda file: file.file_path in paths, what=f"{what} replaces")
-        no_added_data_files(changes, partitions.holds, what=what)
-        no_added_delete_files(changes, partitions.holds, what=what)
+        no_added_data_files(changes, is_replaced, what=what)
+        no_added_delete_files(changes, is_replaced, what=what)
         return SnapshotChange(added=added, removed_data=Removal.of(removed), operation=OVERWRITE)
 
 

@@ -23,7 +23,7 @@ from floeberg.commit.workspace import Workspace
 from floeberg.expr.nodes import TRUE
 from floeberg.spec.changes.updates import MetadataUpdate
 from floeberg.spec.metadata.table_metadata import TableMetadata
-from floeberg.spec.snapshots.manifest_entry import DataFile
+from floeberg.spec.snapshots.manifest_entry import DataFile, FileContent
 
 REPLACE_PARTITIONS: Final = "replace-partitions"
 
@@ -44,12 +44,10 @@ class ReplacePartitions:
         only_data(self.files, workspace.identifier, what="a partition overwrite")
         if not self.files:
             return []
-        partitions = PartitionSet.of(self.files)
-        whole = any(base.spec(file.spec_id).is_unpartitioned for file in self.files)
         if self.view is not None:
-            test: FileTest = (lambda file: True) if whole else partitions.holds
-            self._validate(base, workspace, test, view=self.view)
-        removal = Removal(row_filter=TRUE) if whole else Removal(partitions=partitions)
+            self._validate(base, workspace, is_of_replaced_partitions(base, self.files), view=self.view)
+        whole = _replace_all(base, self.files)
+        removal = Removal(row_filter=TRUE) if whole else Removal(partitions=PartitionSet.of(self.files))
         target = replace(self.target, summary={REPLACE_PARTITIONS: "true", **self.target.summary})
         return produce_snapshot(
             base,
@@ -70,3 +68,23 @@ class ReplacePartitions:
         no_removed_data_files(changes, test, what="this partition overwrite")
         if view.is_serializable:
             no_added_data_files(changes, test, what="this partition overwrite")
+
+
+def is_of_replaced_partitions(
+    metadata: TableMetadata, added: Sequence[DataFile], removed: Sequence[DataFile] = ()
+) -> FileTest:
+    """Which data files are in the partitions that an overwrite replaces, and which delete files may delete rows there: equality
+    deletes without a partition do everywhere. https://iceberg.apache.org/spec/#scan-planning"""
+    partitions = PartitionSet.of([*added, *removed])
+    whole = _replace_all(metadata, added)
+
+    def test(file: DataFile) -> bool:
+        is_global = file.content is FileContent.EQUALITY_DELETES and metadata.spec(file.spec_id).is_unpartitioned
+        return whole or is_global or partitions.holds(file)
+
+    return test
+
+
+def _replace_all(metadata: TableMetadata, files: Sequence[DataFile]) -> bool:
+    """Whether files without a partition replace the table whole."""
+    return any(metadata.spec(file.spec_id).is_unpartitioned for file in files)
