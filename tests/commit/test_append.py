@@ -10,7 +10,7 @@ from floeberg.commit.append import Append
 from floeberg.commit.operation import SnapshotTarget
 from floeberg.commit.summary import SummaryBuilder
 from floeberg.commit.workspace import Workspace
-from floeberg.errors import CommitConflict, InvalidInput, RefNotFound, UnsupportedFeature
+from floeberg.errors import CommitConflict, InvalidInput, RefNotFound, UnsupportedFeature, ValidationConflict
 from floeberg.spec.snapshots.manifest_entry import EntryStatus
 from floeberg.testing.table_builder import TableBuilder
 
@@ -234,3 +234,19 @@ def test_nothing_that_an_attempt_wrote_is_left_when_it_is_rejected(monkeypatch):
     with pytest.raises(CommitConflict, match=r"gave up after 2 attempts.*num-retries"):
         builder.table._commit(Append(files=[file]))
     assert {info.location for info in store.list(builder.table.location)} == before
+
+
+@pytest.mark.parametrize("is_planned_before", [True, False])
+def test_files_of_a_partition_spec_that_another_commit_removed_are_a_conflict(is_planned_before):
+    builder = TableBuilder("id bigint, p int", partition_by=["p"])
+    first, files = builder.second(), builder.data_files((1, 0))
+    with builder.table.update_spec() as update:
+        update.remove_field("p")
+        update.add_field("bucket(2, id)")
+    builder.append((2, 0))
+    builder.table.maintenance.expire_snapshots(clean_expired_metadata=True)
+    assert [spec.spec_id for spec in builder.table.refresh().metadata.partition_specs] == [1]
+    with pytest.raises(ValidationConflict, match="partition spec 0") as conflict:
+        (first if is_planned_before else builder.table)._commit(Append(files=files))
+    assert conflict.value.context["retry_can_help"] is True
+    assert builder.rows() == [(2, 0)]

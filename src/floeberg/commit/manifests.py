@@ -9,7 +9,7 @@ from msgspec import structs
 
 from floeberg.commit.merging import MergePolicy
 from floeberg.commit.workspace import Workspace, encode_manifest
-from floeberg.errors import InvalidInput
+from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 
@@ -39,7 +39,18 @@ def manifests_of_added(
     data_sequence_number: int | None,
 ) -> list[ManifestFile]:
     """Manifests for files that this commit adds, by spec and of about the target size. Sequence numbers and row ids are
-    inherited: those that a file had in another table or snapshot do not count here."""
+    inherited: those that a file had in another table or snapshot do not count here. Raises ValidationConflict for files of
+    a spec that another commit removed, which nobody could read."""
+    for file in files:
+        if file.spec_id not in metadata.specs_by_id:
+            raise ValidationConflict(
+                f"table {workspace.identifier}: {file.file_path} was written under partition spec {file.spec_id}, which the "
+                "table does not have any more: another commit removed it (expire_snapshots, clean_expired_metadata). Run the "
+                "operation again on the current state.",
+                table=workspace.identifier,
+                files=[file.file_path],
+                retry_can_help=True,
+            )
     by_spec: dict[int, list[ManifestEntry]] = {}
     for file in files:
         entry = ManifestEntry(
