@@ -219,3 +219,15 @@ def test_a_copy_by_key_keeps_rows_that_move_between_partitions_whatever_the_batc
         offset, batches = end, batches + 1
     assert sorted(copy.items()) == sorted(builder.rows())
     assert batches >= 8
+
+
+def test_batches_part_the_deletes_of_a_snapshot_by_file():
+    builder = TableBuilder("id bigint, p int", partition_by=["p"], properties={"write.delete.mode": "merge-on-read"})
+    builder.append(*((number, number % 4) for number in range(12)))
+    offset, _ = read(builder, planner(builder, changes=True).initial(), changes=True)
+    builder.delete("id < 4")
+    found = []
+    while (step := read(builder, offset, changes=True, max_files=1))[1]:
+        offset, files = step
+        found.append(files)
+    assert found == [[3]] * 4

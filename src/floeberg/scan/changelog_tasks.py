@@ -36,10 +36,11 @@ class ChangelogTask:
 
     @property
     def change_types(self) -> tuple[ChangeType, ...]:
-        """What changes there can be."""
+        """What changes there can be. A file only loses rows where its older deletes all apply still."""
         if self.before is None:
             return (ChangeType.INSERT,)
-        return (ChangeType.DELETE,) if self.after is None else (ChangeType.DELETE, ChangeType.INSERT)
+        only_deletes = self.after is None or _identities(self.before) <= _identities(self.after)
+        return (ChangeType.DELETE,) if only_deletes else (ChangeType.DELETE, ChangeType.INSERT)
 
     def reading(self, deletes: tuple[DeleteFile, ...]) -> FileScanTask:
         """The scan of the file's rows that these deletes leave."""
@@ -50,6 +51,10 @@ class ChangelogTask:
             deletes=deletes,
             residual=self.residual,
         )
+
+
+def _identities(deletes: tuple[DeleteFile, ...]) -> set[tuple[str, int | None]]:
+    return {delete.file.identity for delete in deletes}
 
 
 def independent_groups(tasks: Iterable[ChangelogTask]) -> Iterator[tuple[ChangelogTask, ...]]:
