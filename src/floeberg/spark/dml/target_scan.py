@@ -25,6 +25,7 @@ from floeberg.spark.read.parquet.field_names import tasks_with_nan
 from floeberg.spark.read.parquet.partition_columns import tasks_unsure
 from floeberg.spark.read.parquet.scan import frame_of_no_files
 from floeberg.spark.read.routes import ColumnChoice, route
+from floeberg.spark.read.unions import computed_above
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.workers.scan import TableFiles
@@ -78,7 +79,7 @@ def live_rows(
     if not frames:
         frames = [frame_of_no_files(spark, exact_frame_schema(projection.fields).fields)]
     whole: DataFrame = reduce(lambda one, other: one.union(other), frames)
-    return whole
+    return computed_above(whole) if len(frames) > 1 else whole
 
 
 def kept_rows(

@@ -44,6 +44,7 @@ from floeberg.spark.read.named_tables import (
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS, renamed, with_own_names
 from floeberg.spark.read.reused_frames import apart_from_cached
 from floeberg.spark.read.table_cache import is_cached
+from floeberg.spark.read.unions import computed_above, may_be_union
 from floeberg.sql.conditions.predicates import Condition, IsNull, Matches
 from floeberg.sql.queries.conjuncts import table_conditions
 from floeberg.sql.queries.hidden_columns import NOTHING, hidden_columns, names_any
@@ -114,6 +115,8 @@ def _run_query(execution: Execution, references: References, given: Sequence[Con
         read.append(frame)
         if source.frame is not None:
             frame = apart_from_cached(frame)
+        if references.walk.computes_by_queries and may_be_union(frame):
+            frame = computed_above(frame)
         frames[key] = renamed(frame, hidden.renamed[number], number) if number in hidden.renamed else frame
     functions = function_calls(execution, references)
     text = replace_references(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from floeberg.sql.queries.expression_scan import ExpressionScan
@@ -79,6 +79,7 @@ class ScopeWalk:
         self.subqueries: list[Query] = []
         self.roots: list[Query] = []  # of a statement that is no query itself
         self.joins_after_commas = False  # taken to join all before them, too
+        self.computes_by_queries = False  # whether a query stands elsewhere than in a WHERE, HAVING or ON
         self._seen: set[int] = set()
         self._tells_case: bool | None = None  # asked for at the first WITH
 
@@ -128,6 +129,11 @@ class ScopeWalk:
         for expression in (*select.items, select.where, select.group_by, select.having, *select.others):
             if expression is not None:
                 self._expression(expression, scope)
+        computed = (*select.items, select.group_by, *select.others)
+        self._note_computed(one for one in computed if one is not None)
+
+    def _note_computed(self, expressions: Iterable[Expression]) -> None:
+        self.computes_by_queries = self.computes_by_queries or any(one.subqueries for one in expressions)
 
     def _pipe(self, pipe: Pipe, scope: Scope) -> None:
         source = pipe.source
@@ -142,6 +148,7 @@ class ScopeWalk:
             self._body(body, Scope(scope.outer, scope.ctes))
         for step in pipe.steps:
             self._expression(step, scope)
+        self._note_computed(pipe.steps)
 
     def _relation(self, relation: Relation, scope: Scope) -> None:
         if isinstance(relation, TableRelation):
