@@ -30,6 +30,26 @@ def rows(table: fb.Table) -> list[int]:
     return sorted(row["id"] for row in table.scan().to_arrow().to_pylist())
 
 
+def test_places_may_be_paths_of_pathlib(table: fb.Table, tmp_path: Path) -> None:
+    moved = tmp_path / "moved"
+    shutil.copytree(table.location, moved)
+    assert rows(fb.open_table(Path(table.location))) == [1, 2]
+    assert rows(fb.open_table(moved, relocate={Path(table.location): moved})) == [1, 2]  # type: ignore[dict-item]
+    with fb.catalog("paths", warehouse=tmp_path / "other") as lake:
+        lake.create_namespace("db")
+        made = lake.create_table("db.t", "id int")
+    assert made.location == str(tmp_path / "other" / "db" / "t")
+
+
+def test_what_is_no_place_is_refused_by_name() -> None:
+    with pytest.raises(InvalidInput, match=r"a place is text or a pathlib.Path, not 5"):
+        fb.open_table(5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"a place is text or a pathlib.Path, not b'/x'"):
+        fb.catalog("lake", warehouse=b"/x")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r"uri is text such as 'sqlite:///lake.db', not PosixPath"):
+        fb.catalog("lake", type="sql", uri=Path("/x/lake.db"), warehouse="/x")  # type: ignore[arg-type]
+
+
 def test_a_metadata_file_or_its_folder_is_a_table(
     table: fb.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,39 @@ def statistics(snapshot_id: int, path: str = "memory://warehouse/s.puffin") -> S
     )
 
 
+def test_properties_of_a_column_follow_its_name_and_go_with_it():
+    metrics, bloom = "write.metadata.metrics.column.", "write.parquet.bloom-filter-enabled.column."
+    given = {
+        f"{metrics}v": "full", f"{bloom}v": "true", f"{metrics}s.a": "none", f"{metrics}p": "counts",
+        f"{metrics}absent": "full",
+    }  # fmt: skip
+    builder = TableBuilder("id bigint, p int, v string, s struct<a: int>", properties=given)
+    with builder.table.update_schema() as update:
+        update.rename_column("v", "w")
+        update.rename_column("s", "t")
+        update.drop_column("p")
+    kept = {name: value for name, value in builder.table.properties.items() if ".column." in name}
+    assert kept == {f"{metrics}w": "full", f"{bloom}w": "true", f"{metrics}t.a": "none", f"{metrics}absent": "full"}
+    with builder.table.update_schema() as update:
+        update.add_column("p", StringType())
+        update.add_column("v", StringType())
+    assert f"{metrics}v" not in builder.table.properties
+
+
+def test_properties_of_columns_that_exchange_their_names_are_exchanged():
+    metrics = "write.metadata.metrics.column."
+    builder = TableBuilder(properties={f"{metrics}p": "none", f"{metrics}v": "full"})
+    with builder.table.update_schema() as update:
+        update.rename_column("p", "v")
+        update.rename_column("v", "p")
+    assert builder.table.properties[f"{metrics}v"] == "none"
+    assert builder.table.properties[f"{metrics}p"] == "full"
+    builder.append((1, 5, "x" * 30))
+    (file,) = builder.data()
+    assert file.upper_bounds[3] == b"x" * 30
+    assert 2 not in file.value_counts
+
+
 def test_definitions_change_and_data_stays():
     builder = TableBuilder(format_version=1).append((1, 0, "a"))
     builder.table._commit(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -11,8 +13,9 @@ from floeberg.spec import types as t
 from floeberg.spec.evolution.schema_update import SchemaUpdate
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.schemas.schema_json import schema_from_json
-from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType
+from floeberg.spec.types import UNSET, ListType, MapType, NestedField, StructType, TimestampNsType, TimeType
 from floeberg.spec.values.defaults import check_default, initial_value, retype, write_value
+from floeberg.testing.table_builder import TableBuilder
 
 POINT = StructType(
     (
@@ -132,3 +135,42 @@ def test_a_structs_default_follows_its_members_inside_lists_and_maps():
     assert retype(many, ListType(9, renamed)).initial_default == [{"ex": 1}, None]
     pairs = NestedField(1, "m", MapType(8, t.STRING, 9, POINT), initial_default={"k": {"x": 1}})
     assert retype(pairs, MapType(8, t.STRING, 9, renamed)).initial_default == {"k": {"ex": 1}}
+
+
+UTC_PLUS_TWO = dt.timezone(dt.timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "physical"),
+    [
+        ("date", dt.date(1969, 12, 31), -1),
+        ("timestamp_ntz", dt.datetime(1970, 1, 1, 0, 0, 1), 1_000_000),
+        ("timestamp", dt.datetime(1970, 1, 1, 2, 0, 1, tzinfo=UTC_PLUS_TWO), 1_000_000),
+        ("decimal(9, 2)", 7, Decimal("7.00")),
+        ("array<date>", [dt.date(1970, 1, 2), None], [1, None]),
+        ("map<date, date>", {dt.date(1970, 1, 2): dt.date(1970, 1, 3)}, {1: 2}),
+    ],
+)
+def test_a_default_may_be_given_as_pythons_own_value(kind: str, given: object, physical: object) -> None:
+    builder = TableBuilder("id bigint", format_version=3)
+    with builder.table.update_schema() as update:
+        update.add_column("c", kind, default=given)
+        update.add_column("d", kind)
+        update.update_default("d", given)
+    added, changed = builder.table.schema.find("c"), builder.table.schema.find("d")
+    assert (added.initial_default, added.write_default, changed.write_default) == (physical, physical, physical)
+
+
+@pytest.mark.parametrize(("kind", "physical"), [(TimeType(), 61_000_000), (TimestampNsType(), None)])
+def test_times_and_nanoseconds_have_defaults_of_pythons_own_values(kind: Any, physical: int | None) -> None:
+    given = dt.time(0, 1, 1) if physical else dt.datetime(1970, 1, 1, 0, 0, 0, 5)
+    builder = TableBuilder("id bigint", format_version=3)
+    with builder.table.update_schema() as update:
+        update.add_column("c", kind, default=given)
+    assert builder.table.schema.find("c").initial_default == (physical or 5_000)
+
+
+def test_the_error_of_a_default_says_how_dates_and_times_are_given() -> None:
+    update = TableBuilder("id bigint", format_version=3).table.update_schema()
+    with pytest.raises(InvalidInput, match="with tzinfo where the type has a zone"):
+        update.add_column("c", "timestamp", default=dt.datetime(2020, 1, 1))

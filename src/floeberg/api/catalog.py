@@ -36,7 +36,7 @@ from floeberg.maintenance.imports.new_table import (
 from floeberg.spec.json.limits import DEFAULT_LIMITS, LENIENT_LIMITS
 from floeberg.spec.partitions.terms import PartitionTerm
 from floeberg.spec.partitions.transforms import IdentityTransform
-from floeberg.storage.location import parse_from_user
+from floeberg.storage.location import GivenPath, parse_from_user
 from floeberg.storage.registry import StoreRegistry
 from floeberg.storage.secret import Secret, found_secret
 
@@ -336,7 +336,7 @@ def catalog(
     name: str,
     *,
     type: str = "filesystem",
-    warehouse: str | None = None,
+    warehouse: GivenPath | None = None,
     uri: str | Secret | None = None,
     default_namespace: str | Sequence[str] | None = None,
     properties: Mapping[str, str | Secret] | None = None,
@@ -359,7 +359,7 @@ def _taken(options: dict[str, str | Secret], prefix: str) -> dict[str, str]:
 
 
 def open_table(
-    location: str,
+    location: GivenPath,
     *,
     relocate: Mapping[str, str] | None = None,
     properties: Mapping[str, str | Secret] | None = None,

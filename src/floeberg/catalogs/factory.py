@@ -15,7 +15,7 @@ from floeberg.catalogs.pointed import PointedCatalog
 from floeberg.catalogs.pointer_rows import PointerRows
 from floeberg.effects.protocols import Effects
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.storage.location import parse_from_user
+from floeberg.storage.location import GivenPath, parse_from_user
 from floeberg.storage.registry import OPTIONS, StoreRegistry, Stores
 from floeberg.storage.secret import Secret, found_secret, seal_options
 
@@ -44,7 +44,7 @@ def open_catalog(
     name: str,
     *,
     type: str = FILESYSTEM,
-    warehouse: str | None = None,
+    warehouse: GivenPath | None = None,
     uri: str | Secret | None = None,
     options: Mapping[str, str | Secret] | None = None,
     effects: Effects,
@@ -57,8 +57,10 @@ def open_catalog(
     """
     kind = _kind(name, type)
     given = {key: found_secret(value) for key, value in (options or {}).items() if not IGNORED.fullmatch(key)}
+    if uri is not None and not isinstance(uri, (str, Secret)):
+        raise InvalidInput(f"catalog {name}: uri is text such as 'sqlite:///lake.db', not {uri!r:.60}")
     address = None if uri is None else found_secret(uri)
-    where = warehouse if warehouse is None or kind == REST else parse_from_user(warehouse).text
+    where = None if warehouse is None else str(warehouse) if kind == REST else parse_from_user(warehouse).text
     backend = _open(name, kind, warehouse=where, uri=address, options=given, effects=effects, stores=stores)
     if stores is None:
         sealed = seal_options({**given, **({} if address is None else {"uri": address})})

@@ -31,7 +31,7 @@ from floeberg.spec.evolution.partition_update import PartitionSpecUpdate
 from floeberg.spec.evolution.schema_update import SchemaUpdate, partition_sources
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.metadata.table_name_mapping import table_name_mapping
-from floeberg.spec.metadata.table_properties import check_commit_properties
+from floeberg.spec.metadata.table_properties import check_commit_properties, renamed_properties
 from floeberg.spec.partitions.sort_orders import SortOrder, build_sort_order
 from floeberg.spec.schemas.name_mapping import NAME_MAPPING_PROPERTY, update_name_mapping, write_name_mapping
 from floeberg.spec.snapshots.statistics import PartitionStatisticsFile, StatisticsFile
@@ -73,7 +73,7 @@ def partition_update_of(base: TableMetadata, *, case_sensitive: bool = True) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ChangeSchema:
-    """Evolves the schema; a name mapping, where the table has one, follows."""
+    """Evolves the schema; a name mapping, where the table has one, and the properties of single columns follow."""
 
     edit: Callable[[SchemaUpdate], object]
     case_sensitive: bool = True
@@ -86,9 +86,14 @@ class ChangeSchema:
         if schema is base.current_schema:
             return []
         updates: list[MetadataUpdate] = [AddSchema(schema), SetCurrentSchema()]
+        changed, gone = renamed_properties(base.properties, base.current_schema, schema)
         if (known := table_name_mapping(base)) is not None:
             mapping = update_name_mapping(known, base.current_schema, schema)
-            updates.append(SetProperties({NAME_MAPPING_PROPERTY: write_name_mapping(mapping)}))
+            changed[NAME_MAPPING_PROPERTY] = write_name_mapping(mapping)
+        if changed:
+            updates.append(SetProperties(changed))
+        if gone:
+            updates.append(RemoveProperties(gone))
         return updates
 
 

@@ -19,10 +19,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from floeberg.errors import InvalidInput, PathEscape
 from floeberg.storage.secret import redact
+
+GivenPath: TypeAlias = "str | os.PathLike[str]"
+"""A place as a user names it."""
 
 SCHEMES = {
     "file": "file",
@@ -133,8 +137,12 @@ def parse_encoded(uri: str) -> Location:
     return parse(unquote(uri, errors="strict") if "%" in uri else uri)
 
 
-def parse_from_user(text: str) -> Location:
-    """As `parse`, and a relative path is taken from the current folder (for a warehouse or a table typed by a user)."""
+def parse_from_user(place: GivenPath) -> Location:
+    """As `parse`, and a relative path is taken from the current folder (for a warehouse or a table that a user names, as text
+    or as a `pathlib.Path`)."""
+    text = os.fspath(place) if isinstance(place, os.PathLike) else place
+    if not isinstance(text, str):
+        raise InvalidInput(f"a place is text or a pathlib.Path, not {place!r:.60}")
     _check_characters(text)
     is_relative = not text.startswith("/") and SCHEMES.get(text.partition(":")[0].lower()) is None and "://" not in text
     return parse(os.path.join(os.getcwd(), text)) if is_relative else parse(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -26,7 +27,8 @@ class Relocation:
         absolute: list[tuple[Location, str]] = []
         relative: list[tuple[str, str]] = []
         malformed: list[tuple[str, str]] = []
-        for old, new in mapping.items():
+        for given, new in mapping.items():
+            old = os.fspath(given)
             target = parse_from_user(new).text
             if is_relative(old):
                 relative.append((_clean(old), target))

@@ -47,6 +47,28 @@ def test_catalogs_come_from_the_settings_of_the_java_runtime(plain: Any, tmp_pat
     assert plain.conf.get("spark.sql.defaultCatalog") == "hal"
 
 
+@pytest.mark.parametrize(("setting", "required"), [("false", True), ("true", False), (None, False)])
+def test_a_catalog_may_be_set_to_keep_which_columns_of_a_query_are_never_null(
+    plain: Any, tmp_path: Path, setting: str | None, required: bool
+) -> None:
+    settings = {"type": "hadoop", "warehouse": str(tmp_path)}
+    if setting is not None:
+        settings["use-nullable-query-schema"] = setting
+    for key, value in settings.items():
+        plain.conf.set(f"{KEY}kept.{key}", value)
+    fb.attach(plain)
+    plain.sql("CREATE NAMESPACE kept.db")
+    plain.sql("CREATE TABLE kept.db.t AS SELECT 1 AS id")
+    assert fb.open_table(str(tmp_path / "db/t")).schema.fields[0].required is required
+
+
+def test_whether_columns_of_queries_may_be_null_is_true_or_false(plain: Any, tmp_path: Path) -> None:
+    for key, value in {"type": "hadoop", "warehouse": str(tmp_path), "use-nullable-query-schema": "maybe"}.items():
+        plain.conf.set(f"{KEY}kept.{key}", value)
+    with pytest.raises(InvalidInput, match="use-nullable-query-schema is true or false, not 'maybe'"):
+        fb.attach(plain)
+
+
 def test_detach_takes_back_the_settings_that_attach_chose(plain: Any, lake: Any) -> None:
     key = "spark.sql.files.openCostInBytes"
     assert plain.conf.get(key, None) is None

@@ -9,12 +9,12 @@ from enum import StrEnum
 from typing import Final
 
 from floeberg.errors import InvalidInput
+from floeberg.spec.metadata.table_properties import METRICS_OF_COLUMN
 from floeberg.spec.partitions.sort_orders import SortOrder
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import NestedField, StructType, UnknownType
 
 DEFAULT_MODE_PROPERTY: Final = "write.metadata.metrics.default"
-COLUMN_MODE_PREFIX: Final = "write.metadata.metrics.column."
 MAX_INFERRED_PROPERTY: Final = "write.metadata.metrics.max-inferred-column-defaults"
 DEFAULT_MAX_INFERRED: Final = 100
 
@@ -91,9 +91,9 @@ def metrics_config(
             if source_id in ids and not modes.get(source_id, NONE).has_bounds:
                 modes[source_id] = DEFAULT_MODE
     for name, value in properties.items():
-        if not name.startswith(COLUMN_MODE_PREFIX):
+        if not name.startswith(METRICS_OF_COLUMN):
             continue
-        field = schema.find(name.removeprefix(COLUMN_MODE_PREFIX))
+        field = schema.find(name.removeprefix(METRICS_OF_COLUMN))
         mode = parse_mode(value)
         # A property may outlive its column.
         if field is not None and field.field_id in ids:

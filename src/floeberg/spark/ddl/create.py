@@ -33,7 +33,7 @@ from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.session_settings import CASE_SENSITIVE
 from floeberg.spark.host.session_state import AttachedCatalog
-from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.host.types import iceberg_schema_of, optional_columns
 from floeberg.spark.query.run import span_frame
 from floeberg.spark.read.table_cache import forget
 from floeberg.spark.write.align import Alignment, aligned
@@ -50,6 +50,7 @@ from floeberg.storage.location import parse_from_user
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 PROVIDERS: Final = ("iceberg", "floeberg")
 _FORMATS: Final = ("parquet", "orc", "avro")
@@ -78,7 +79,7 @@ def create_table(execution: Execution, statement: CreateTable) -> DataFrame:
         return nothing(execution.spark)
     if statement.query is not None:
         frame = span_frame(execution, statement.query)
-        schema = iceberg_schema_of(frame.schema)
+        schema = query_schema(session, identifier, frame.schema)
     else:
         schema = schema_of(execution, statement.columns)
     properties = dict(statement.properties)
@@ -96,6 +97,13 @@ def create_table(execution: Execution, statement: CreateTable) -> DataFrame:
     )
     make_table(session, identifier, new, frame)
     return nothing(execution.spark)
+
+
+def query_schema(session: AttachedSession, identifier: TableIdentifier, schema: StructType) -> Schema:
+    """The columns of a table that is made from a query. That a query has no null says nothing of the rows to come, so none of
+    them is required, as in Spark's own tables, unless the catalog is set to keep what Spark knows."""
+    found = iceberg_schema_of(schema)
+    return optional_columns(found) if session.catalog(identifier.catalog).nullable_query_schema else found
 
 
 def create_table_like(execution: Execution, statement: CreateTableLike) -> DataFrame:

@@ -11,11 +11,13 @@ from typing import Final
 from floeberg.catalogs.factory import open_catalog
 from floeberg.catalogs.identifiers import to_namespace
 from floeberg.effects.protocols import Effects
+from floeberg.errors import InvalidInput
 from floeberg.spark.host.session_state import AttachedCatalog
 
 PREFIX: Final = "spark.sql.catalog."
 DEFAULT_CATALOG: Final = "spark.sql.defaultCatalog"
 JAVA_PACKAGE: Final = "org.apache.iceberg."
+NULLABLE_QUERY_SCHEMA: Final = "use-nullable-query-schema"
 _TYPE_OF_CLASS: Final = {
     "org.apache.iceberg.hadoop.HadoopCatalog": "hadoop",
     "org.apache.iceberg.jdbc.JdbcCatalog": "jdbc",
@@ -73,6 +75,9 @@ def open_from_settings(settings: CatalogSettings, *, effects: Effects) -> Attach
     defaults = _taken(given, "table-default.")
     overrides = _taken(given, "table-override.")
     namespace = given.get("default-namespace")
+    nullable = given.pop(NULLABLE_QUERY_SCHEMA, "true").lower()
+    if nullable not in ("true", "false"):
+        raise InvalidInput(f"{PREFIX}{settings.name}.{NULLABLE_QUERY_SCHEMA} is true or false, not {nullable!r:.60}")
     backend = open_catalog(
         settings.name,
         type=_type(given),
@@ -81,7 +86,13 @@ def open_from_settings(settings: CatalogSettings, *, effects: Effects) -> Attach
         options={key: value for key, value in given.items() if key not in _OURS and not _HADOOP.fullmatch(key)},
         effects=effects,
     )
-    return AttachedCatalog(backend, defaults, overrides, None if not namespace else to_namespace(namespace))
+    return AttachedCatalog(
+        backend,
+        defaults,
+        overrides,
+        None if not namespace else to_namespace(namespace),
+        nullable_query_schema=nullable == "true",
+    )
 
 
 def _type(options: Mapping[str, str]) -> str:

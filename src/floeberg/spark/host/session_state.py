@@ -27,6 +27,8 @@ class AttachedCatalog:
     table_defaults: Mapping[str, str] = field(default_factory=dict)
     table_overrides: Mapping[str, str] = field(default_factory=dict)
     default_namespace: Namespace | None = None
+    nullable_query_schema: bool = True
+    """Whether every column of a table that is made from a query may be null, whatever Spark knows of the query's."""
 
 
 @dataclass(frozen=True, slots=True)

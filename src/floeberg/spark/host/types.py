@@ -8,6 +8,7 @@ BINARY, unknown is VOID. docs/reference/spark-types.md says why.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import types as st
@@ -136,6 +137,25 @@ def iceberg_schema_of(schema: st.StructType) -> Schema:
     struct = assign_fresh_type_ids(StructType(_members(schema)), IdCounter(0).next_id)
     assert isinstance(struct, StructType)
     return Schema(*struct.members)
+
+
+def optional_columns(schema: Schema) -> Schema:
+    """The schema with everything in it optional."""
+    optional = _optional(StructType(schema.fields))
+    assert isinstance(optional, StructType)
+    return Schema(*optional.members)
+
+
+def _optional(data_type: IcebergType) -> IcebergType:
+    match data_type:
+        case StructType(members=members):
+            return StructType(tuple(replace(one, type=_optional(one.type), required=False) for one in members))
+        case ListType():
+            return replace(data_type, element_type=_optional(data_type.element_type), element_required=False)
+        case MapType():
+            key, value = _optional(data_type.key_type), _optional(data_type.value_type)
+            return replace(data_type, key_type=key, value_type=value, value_required=False)
+    return data_type
 
 
 def iceberg_schema_for(schema: st.StructType, table: Schema, *, case_sensitive: bool) -> Schema:

@@ -43,9 +43,16 @@ class CatalogToAttach:
     table_defaults: Mapping[str, str]
     table_overrides: Mapping[str, str]
     default_namespace: Namespace | None
+    nullable_query_schema: bool
 
     def open(self) -> AttachedCatalog:
-        return AttachedCatalog(self.recipe.open(), self.table_defaults, self.table_overrides, self.default_namespace)
+        return AttachedCatalog(
+            self.recipe.open(),
+            self.table_defaults,
+            self.table_overrides,
+            self.default_namespace,
+            nullable_query_schema=self.nullable_query_schema,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,11 @@ def for_server(
             continue
         catalogs.append(
             CatalogToAttach(
-                recipe, dict(attached.table_defaults), dict(attached.table_overrides), attached.default_namespace
+                recipe,
+                dict(attached.table_defaults),
+                dict(attached.table_overrides),
+                attached.default_namespace,
+                attached.nullable_query_schema,
             )
         )
     if refused and not catalogs:

@@ -14,7 +14,7 @@ from floeberg.spec.schemas.projection import IdCounter, assign_fresh_type_ids
 from floeberg.spec.schemas.rules import check_field
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import UNSET, IcebergType, ListType, MapType, NestedField, NestedType, StructType, UnknownType
-from floeberg.spec.values.defaults import check_default, retype
+from floeberg.spec.values.defaults import check_default, physical_default, retype
 from floeberg.spec.values.promotion import can_promote, changes_partition_values, promote_value, refusal
 
 ROOT: Final = -1
@@ -136,7 +136,7 @@ class SchemaDraft:
             default = UNSET
         field_id = self.ids.next_id()
         fresh = assign_fresh_type_ids(data_type, self.ids.next_id)
-        default = check_default(fresh, default, name=full_name, format_version=version)
+        default = check_default(fresh, physical_default(fresh, default), name=full_name, format_version=version)
         field = NestedField(
             field_id, name, fresh, required=required, doc=doc, initial_default=default, write_default=default
         )
@@ -247,7 +247,8 @@ class SchemaDraft:
         if value is None and self.facts.format_version < 3:
             value = UNSET
         current = self._type(field)
-        value = check_default(current, value, name=name, format_version=self.facts.format_version)
+        given = physical_default(current, value)
+        value = check_default(current, given, name=name, format_version=self.facts.format_version)
         self._replace(replace(field, write_default=value))
 
     def build(self) -> tuple[NestedField, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from floeberg.errors import InvalidInput
+from floeberg.spec.schemas.schema import Schema
 
 FORMAT_VERSION: Final = "format-version"
 ENCRYPTION_KEY_ID: Final = "encryption.key-id"
@@ -20,6 +21,13 @@ COMMIT_NUMBERS: Final = (
     "commit.status-check.num-retries", "commit.status-check.min-wait-ms", "commit.status-check.max-wait-ms",
 )  # fmt: skip
 """Properties that every commit reads, also one that would set them right."""
+
+METRICS_OF_COLUMN: Final = "write.metadata.metrics.column."
+OF_COLUMNS: Final = (
+    METRICS_OF_COLUMN, "write.parquet.bloom-filter-enabled.column.", "write.parquet.bloom-filter-fpp.column.",
+    "write.parquet.bloom-filter-ndv.column.", "write.parquet.stats-enabled.column.",
+)  # fmt: skip
+"""What the names of properties of single columns begin with; the rest is the column's name."""
 
 RESERVED: Final = frozenset(
     (FORMAT_VERSION, "uuid", "snapshot-count", "current-snapshot-id", "current-snapshot-summary",
@@ -59,3 +67,22 @@ def integer_property(properties: Mapping[str, str], name: str, default: int) -> 
         return int(text)
     except ValueError as error:
         raise InvalidInput(f"property {name} must be a number, not {text[:60]!r}", name=name) from error
+
+
+def renamed_properties(
+    properties: Mapping[str, str], before: Schema, after: Schema
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The properties to set and to remove when a schema changes: those of a column go by its new name, and go with it. The
+    reference implementation refuses every later change of properties where one names a column that is not there."""
+    owned: dict[str, str] = {}
+    moved: dict[str, str] = {}
+    for name, value in properties.items():
+        prefix = next((one for one in OF_COLUMNS if name.startswith(one)), None)
+        field = None if prefix is None else before.find(name.removeprefix(prefix))
+        if prefix is None or field is None:
+            continue
+        owned[name] = value
+        if (column := after.names.get(field.field_id)) is not None:
+            moved[prefix + column] = value
+    changed = {name: value for name, value in moved.items() if properties.get(name) != value}
+    return changed, tuple(name for name in owned if name not in moved)

@@ -7,13 +7,17 @@ Written: a struct's default is null or `{}`, and a default other than null needs
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from typing import Final
 
 from floeberg.errors import InvalidInput
 from floeberg.spec.types import (
     UNSET,
+    DateType,
+    DecimalType,
     GeographyType,
     GeometryType,
     IcebergType,
@@ -21,13 +25,23 @@ from floeberg.spec.types import (
     MapType,
     NestedField,
     StructType,
+    TimestampNsType,
+    TimestampType,
+    TimestamptzNsType,
+    TimestamptzType,
+    TimeType,
     UnknownType,
     VariantType,
 )
 from floeberg.spec.values import single_value as values
+from floeberg.spec.values.temporal import Unit, parse_date, parse_time, parse_timestamp
 
 NULL_DEFAULT_TYPES: Final = (UnknownType, VariantType, GeometryType, GeographyType)
 """Columns of these types must default to null."""
+_TEMPORAL_HINT: Final = (
+    "; add_column and update_default take a date, a time without tzinfo, or a datetime, with tzinfo where the type has a zone; "
+    "in a schema they are counts of days, microseconds or nanoseconds, since 1970-01-01 or midnight"
+)
 
 
 def initial_value(field: NestedField) -> object:
@@ -56,6 +70,34 @@ def _completed_default(field: NestedField, default: object, member_default: Call
     return members
 
 
+def physical_default(data_type: IcebergType, value: object) -> object:
+    """A default in its physical form, where it is given as Python's own date, time, datetime or whole number. Others, and
+    those that are of another type, stay as they are, for `check_default` to judge."""
+    match data_type, value:
+        case ListType(), list() | tuple():
+            return [physical_default(data_type.element_type, item) for item in value]
+        case MapType(), Mapping():
+            return {
+                physical_default(data_type.key_type, key): physical_default(data_type.value_type, item)
+                for key, item in value.items()
+            }
+        case DecimalType(), int() if not isinstance(value, bool):
+            return Decimal(value)
+        case DateType(), dt.date() if not isinstance(value, dt.datetime):
+            return parse_date(value.isoformat())
+        case TimeType(), dt.time() if value.tzinfo is None:
+            return parse_time(value.isoformat())
+        case ((TimestampType() | TimestampNsType()), dt.datetime()) if value.utcoffset() is None:
+            return parse_timestamp(value.isoformat(), unit=_unit(data_type), zoned=False)
+        case ((TimestamptzType() | TimestamptzNsType()), dt.datetime()) if value.utcoffset() is not None:
+            return parse_timestamp(value.astimezone(dt.UTC).isoformat(), unit=_unit(data_type), zoned=True)
+    return value
+
+
+def _unit(data_type: IcebergType) -> Unit:
+    return "ns" if isinstance(data_type, (TimestampNsType, TimestamptzNsType)) else "us"
+
+
 def check_default(data_type: IcebergType, value: object, *, name: str, format_version: int) -> object:
     """A default to be written, in its physical form. Raises InvalidInput when the rules forbid it."""
     if value is None or value is UNSET:
@@ -75,7 +117,8 @@ def check_default(data_type: IcebergType, value: object, *, name: str, format_ve
     try:
         return values.from_json(data_type, values.to_json(data_type, value))
     except InvalidInput as error:
-        raise InvalidInput(f"column {name!r}: the default is wrong: {error}", column=name) from error
+        hint = _TEMPORAL_HINT if isinstance(value, (dt.date, dt.time)) else ""
+        raise InvalidInput(f"column {name!r}: the default is wrong: {error}{hint}", column=name) from error
 
 
 def _check_struct_default(struct: StructType, value: object, *, name: str) -> object:
