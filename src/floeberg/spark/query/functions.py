@@ -17,7 +17,7 @@ from floeberg.arrow.columns.types import iceberg_type
 from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.types import iceberg_type_of, spark_type
 from floeberg.spark.workers.functions import bucket, temporal, truncate
 from floeberg.spec.types import STRING, IcebergType
 from floeberg.sql.ddl.types import type_from_ddl
@@ -40,7 +40,7 @@ def function_calls(execution: Execution, references: References) -> dict[int, st
 
 def _registered_name(execution: Execution, use: FunctionReference, references: References) -> str:
     name = use.identifier.name.lower()
-    if use.identifier.namespace != ("system",) or name not in NAMES:
+    if tuple(part.lower() for part in use.identifier.namespace) != ("system",) or name not in NAMES:
         raise InvalidInput(f"{use.identifier} is no function; the functions of system are {', '.join(NAMES)}")
     session = execution.session
     if name == "iceberg_version":
@@ -73,7 +73,7 @@ def _register_version(session: AttachedSession) -> str:
 
 def _argument_type(execution: Execution, use: FunctionReference, references: References) -> IcebergType:
     """The type of what truncate is given: its result has the same, and Spark wants to know it beforehand. Raises
-    InvalidInput when it is neither a literal nor a column of one type in the statement's tables."""
+    InvalidInput when it is neither a literal nor a column of one type in the statement's tables and DataFrames."""
     cursor = references.cursor
     at = next(index for index, token in enumerate(cursor.tokens) if token.start == use.end)
     inside = cursor.tokens[at + 1 : cursor.closing(at)]
@@ -135,4 +135,18 @@ def _column_types(execution: Execution, references: References, value: list[str]
             if field is not None:
                 found.add(field.type)
                 break
-    return found
+    frames = [frame for frame in execution.kwargs.values() if hasattr(frame, "schema")]
+    return found.union(*(_frame_types(frame.schema, parts) for frame in frames))
+
+
+def _frame_types(schema: st.StructType, parts: list[str]) -> set[IcebergType]:
+    """The type of the column of a DataFrame that a dotted name can mean, if there is one. The rows that a statement changes
+    are such a DataFrame."""
+    for start in range(len(parts)):
+        data_type: st.DataType | None = schema
+        for part in parts[start:]:
+            members = data_type.fields if isinstance(data_type, st.StructType) else []
+            data_type = next((one.dataType for one in members if one.name.lower() == part.lower()), None)
+        if data_type is not None:
+            return {iceberg_type_of(data_type)}
+    return set()
