@@ -27,13 +27,15 @@ from floeberg.errors import (
     ViewAlreadyExists,
 )
 from floeberg.spark.ddl.columns import schema_of
+from floeberg.spark.ddl.property_names import stated_on_create
 from floeberg.spark.host.active_session import in_own_session
+from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.session_settings import CASE_SENSITIVE
 from floeberg.spark.host.session_state import AttachedCatalog
-from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.host.types import iceberg_schema_of, optional_columns
 from floeberg.spark.query.run import span_frame
 from floeberg.spark.read.table_cache import forget
 from floeberg.spark.write.align import Alignment, aligned
@@ -50,6 +52,7 @@ from floeberg.storage.location import parse_from_user
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 PROVIDERS: Final = ("iceberg", "floeberg")
 _FORMATS: Final = ("parquet", "orc", "avro")
@@ -78,10 +81,10 @@ def create_table(execution: Execution, statement: CreateTable) -> DataFrame:
         return nothing(execution.spark)
     if statement.query is not None:
         frame = span_frame(execution, statement.query)
-        schema = iceberg_schema_of(frame.schema)
+        schema = query_schema(session, identifier, frame.schema)
     else:
         schema = schema_of(execution, statement.columns)
-    properties = dict(statement.properties)
+    properties = stated_on_create(identifier, dict(statement.properties))
     if statement.comment is not None:
         properties[COMMENT] = statement.comment
     new = NewTable(
@@ -127,6 +130,12 @@ def create_table_like(execution: Execution, statement: CreateTableLike) -> DataF
     return nothing(execution.spark)
 
 
+def query_schema(session: AttachedSession, identifier: TableIdentifier, columns: StructType) -> Schema:
+    """The schema of a table that is made from a query. Raises UnsupportedFeature for a type that tables cannot hold."""
+    nullable = session.catalog(identifier.catalog).nullable_queries
+    return iceberg_schema_of(optional_columns(columns) if nullable else columns)
+
+
 @in_own_session
 def make_table(
     session: AttachedSession,
@@ -151,7 +160,7 @@ def make_table(
     operations: list[Operation] = [*first]
     if frame is not None:
         operations += _append(base, first, frame, options=options or {})
-    _publish(base, operations, if_not_exists=new.if_not_exists)
+    _publish(base, operations, if_not_exists=new.if_not_exists, summary=engine_summary(session.spark))
 
 
 def _base(
@@ -212,10 +221,12 @@ def _append(
     return [Append(files=files, target=SnapshotTarget(summary=given.summary))] if files else []
 
 
-def _publish(base: LoadedTable, operations: list[Operation], *, if_not_exists: bool) -> None:
+def _publish(
+    base: LoadedTable, operations: list[Operation], *, if_not_exists: bool, summary: Mapping[str, str]
+) -> None:
     written = [file.file_path for one in operations if isinstance(one, Append) for file in one.files]
     try:
-        committed = commit_operations(base.pointer, base.state, operations)
+        committed = commit_operations(base.pointer, base.state, operations, engine_summary=summary)
         if committed.state.metadata_location is None:
             base.pointer.swap(base.state, committed.state.metadata)
     except FloebergError as error:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE
-from floeberg.spark.ddl.create import NewTable, make_table
+from floeberg.spark.ddl.create import NewTable, make_table, query_schema
+from floeberg.spark.ddl.property_names import LOCATION
 from floeberg.spark.dml.insert import column_condition, prepared_write, target_table
 from floeberg.spark.dml.merge_into_writer import MergeIntoWriter
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.spark_errors import methods_raise_spark_errors
-from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.commands import append, overwrite, overwrite_matching, overwrite_partitions
 from floeberg.spark.write.options import is_dynamic
 from floeberg.spec.partitions.terms import PartitionTerm, parse_partition_term
@@ -79,9 +79,10 @@ class TableWriter:
 
     def _make(self, *, create: bool, replaces: bool = False) -> None:
         new = NewTable(
-            schema=iceberg_schema_of(self._frame.schema),
+            schema=query_schema(self._session, self._identifier, self._frame.schema),
             partitioning=self._partitioning,
-            properties=self._properties,
+            properties={key: value for key, value in self._properties.items() if key != LOCATION},
+            location=self._properties.get(LOCATION),
             create=create,
             replace=replaces,
             provider=self._provider,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from floeberg.errors import InvalidInput, TableAlreadyExists, TableNotFound, UnsupportedFeature
-from floeberg.spark.ddl.create import NewTable, make_table
+from floeberg.spark.ddl.create import NewTable, make_table, query_schema
 from floeberg.spark.dml.insert import overwrites_partitions, prepared_write, target_table
 from floeberg.spark.entry.reader import RECORD, RECORDING, Record, is_path, record_of, stores_of
 from floeberg.spark.entry.source_writer import open_for_writing
@@ -15,7 +15,6 @@ from floeberg.spark.entry.table_writer import written_table
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.write.commands import append, overwrite, overwrite_partitions
 from floeberg.spec.partitions.terms import PartitionTerm, parse_partition_term
 from floeberg.sql.text.lexer import quote_name
@@ -178,7 +177,7 @@ def save_table(record: WriteRecord, identifier: TableIdentifier) -> None:
     properties = {key: value for key, value in record.options.items() if key.lower().startswith(_PROPERTIES)}
     options = {key: value for key, value in record.options.items() if key not in properties and key.lower() != "path"}
     new = NewTable(
-        schema=iceberg_schema_of(record.frame.schema),
+        schema=query_schema(session, identifier, record.frame.schema),
         partitioning=tuple(parse_partition_term(term) for term in _terms(record)),
         properties=properties,
         location=record.take_path(),

@@ -26,6 +26,7 @@ _TYPE_OF_CLASS: Final = {
     "org.apache.iceberg.nessie.NessieCatalog": "nessie",
 }
 _OURS: Final = ("type", "warehouse", "uri", "default-namespace", "catalog-impl")
+_NULLABLE_QUERIES: Final = "use-nullable-query-schema"
 _HADOOP: Final = re.compile(r"hadoop\..*")
 
 logger = logging.getLogger("floeberg")
@@ -73,6 +74,7 @@ def open_from_settings(settings: CatalogSettings, *, effects: Effects) -> Attach
     defaults = _taken(given, "table-default.")
     overrides = _taken(given, "table-override.")
     namespace = given.get("default-namespace")
+    nullable = given.pop(_NULLABLE_QUERIES, "true").lower() != "false"
     backend = open_catalog(
         settings.name,
         type=_type(given),
@@ -81,7 +83,8 @@ def open_from_settings(settings: CatalogSettings, *, effects: Effects) -> Attach
         options={key: value for key, value in given.items() if key not in _OURS and not _HADOOP.fullmatch(key)},
         effects=effects,
     )
-    return AttachedCatalog(backend, defaults, overrides, None if not namespace else to_namespace(namespace))
+    place = None if not namespace else to_namespace(namespace)
+    return AttachedCatalog(backend, defaults, overrides, place, nullable_queries=nullable)
 
 
 def _type(options: Mapping[str, str]) -> str:

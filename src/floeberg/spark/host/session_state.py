@@ -27,6 +27,8 @@ class AttachedCatalog:
     table_defaults: Mapping[str, str] = field(default_factory=dict)
     table_overrides: Mapping[str, str] = field(default_factory=dict)
     default_namespace: Namespace | None = None
+    nullable_queries: bool = True
+    """Whether every column of a table that is made from a query is optional."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,10 @@ class SessionState:
     """Settings that had no value before attach, and the value that it chose."""
     from_settings: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """The settings that each catalog was opened with, where it came from them."""
+    set_since: set[str] = field(default_factory=set)
+    """The catalogs of which a setting was set after the session was attached."""
+    open_set: Callable[[Any], None] | None = None
+    """What opens them, for the attached session that it is given."""
     java_runtime: bool = False
     attach_again: Callable[..., Any] | None = None
     """What attaches a session in another process as this one was."""

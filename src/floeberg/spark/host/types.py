@@ -138,6 +138,27 @@ def iceberg_schema_of(schema: st.StructType) -> Schema:
     return Schema(*struct.members)
 
 
+def optional_columns(schema: st.StructType) -> st.StructType:
+    """The columns with nothing that is required, at any depth: a query promises rows without nulls for itself alone, not for
+    those that are written later."""
+    return st.StructType([_optional(field) for field in schema.fields])
+
+
+def _optional(field: st.StructField) -> st.StructField:
+    return st.StructField(field.name, _optional_within(field.dataType), True, field.metadata)
+
+
+def _optional_within(data_type: st.DataType) -> st.DataType:
+    if isinstance(data_type, st.StructType):
+        return optional_columns(data_type)
+    if isinstance(data_type, st.ArrayType):
+        return st.ArrayType(_optional_within(data_type.elementType), True)
+    if isinstance(data_type, st.MapType):
+        key, value = _optional_within(data_type.keyType), _optional_within(data_type.valueType)
+        return st.MapType(key, value, True)
+    return data_type
+
+
 def iceberg_schema_for(schema: st.StructType, table: Schema, *, case_sensitive: bool) -> Schema:
     """The Iceberg schema of a DataFrame that is written to a table. A column that the table has keeps whether it is required,
     and its type where that is one that Spark has no type of its own for. Raises as `iceberg_schema_of`."""

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from floeberg.commit.commit import Committed
 from floeberg.errors import InvalidInput, TableNotFound, UnsupportedFeature
-from floeberg.spark.ddl.create import NewTable, make_table
+from floeberg.spark.ddl.create import NewTable, make_table, query_schema
 from floeberg.spark.dml.insert import prepared_write, target_table
 from floeberg.spark.host.session import AttachedSession, session_of
-from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.streaming.checkpoint import DEFAULT_LOCATION, Checkpoint
 from floeberg.spark.streaming.maintenance import MAINTAIN_EVERY, commits_between, maintain_after
 from floeberg.spark.write.commands import append, overwrite
@@ -179,7 +178,7 @@ def _checkpoint_location(session: AttachedSession, record: StreamRecord, *, tabl
 
 def _create(session: AttachedSession, identifier: TableIdentifier, record: StreamRecord, schema: StructType) -> None:
     new = NewTable(
-        schema=iceberg_schema_of(schema),
+        schema=query_schema(session, identifier, schema),
         partitioning=tuple(_terms(record)),
         properties={},
         if_not_exists=True,
