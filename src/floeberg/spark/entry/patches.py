@@ -20,7 +20,7 @@ from floeberg.spark.entry.subqueries import reads_ours
 from floeberg.spark.host.changed_settings import SETTINGS
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.gateway import FORMATTED
-from floeberg.spark.host.kept_settings import kept_value
+from floeberg.spark.host.kept_settings import kept_value, note_set
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, session_of
 from floeberg.spark.host.session_settings import forget_settings
@@ -238,6 +238,7 @@ def _set(self: Any, key: str, value: Any) -> None:
     forget_settings()
     with SETTINGS.resolving():
         original(self, "set")(key, value if kept is None else kept)
+    note_set(self, key)
 
 
 def _unset(self: Any, key: str) -> None:
