@@ -26,7 +26,7 @@ from floeberg.errors import (
     ValidationConflict,
     ViewAlreadyExists,
 )
-from floeberg.spark.ddl.columns import schema_of
+from floeberg.spark.ddl.columns import check_names_without_case, schema_of
 from floeberg.spark.ddl.property_names import stated_on_create
 from floeberg.spark.host.active_session import in_own_session
 from floeberg.spark.host.engine_summary import engine_summary
@@ -150,6 +150,8 @@ def make_table(
     attached = session.catalog(identifier.catalog)
     key = session.key(identifier)
     case_sensitive = session.setting(CASE_SENSITIVE, "false") == "true"
+    if not case_sensitive:
+        check_names_without_case(new.schema, what=f"table {identifier}")
     definition = _definition(attached, key, new, case_sensitive=case_sensitive)
     _ensure_session_namespace(session, identifier, key)
     if session.view_exists(identifier):
@@ -159,7 +161,7 @@ def make_table(
         return
     operations: list[Operation] = [*first]
     if frame is not None:
-        operations += _append(base, first, frame, options=options or {})
+        operations += _append(base, first, frame, options=options or {}, case_sensitive=case_sensitive)
     _publish(base, operations, if_not_exists=new.if_not_exists, summary=engine_summary(session.spark))
 
 
@@ -199,6 +201,7 @@ def _append(
     frame: DataFrame,
     *,
     options: Mapping[str, str],
+    case_sensitive: bool,
 ) -> list[Operation]:
     """Writes the rows for the new definition of the table."""
     table = base
@@ -216,7 +219,10 @@ def _append(
     schema, table_name = metadata.current_schema, base.state.identifier
     frame = with_wkb(frame, schema, names=[field.name for field in schema.fields], table=table_name)
     new_ids = {field.field_id for field in schema.fields}
-    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False, new_ids=new_ids))
+    alignment = Alignment(
+        table=table_name, schema=schema, by_name=False, new_ids=new_ids, case_sensitive=case_sensitive
+    )
+    rows = aligned(frame, alignment)
     files = write_data_files(rows, table, options=given)
     return [Append(files=files, target=SnapshotTarget(summary=given.summary))] if files else []
 
