@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
+
+import floeberg as fb
 
 
 @pytest.fixture
@@ -55,3 +58,38 @@ def test_the_columns_of_a_frame_are_truncated(session: Any) -> None:
     )
     assert [tuple(row) for row in found.collect()] == [("a", 10)]
     assert found.dtypes == [("a", "string"), ("b", "int")]
+
+
+def test_expressions_of_frames_call_the_functions(session: Any, table: str) -> None:
+    frame = session.table(table)
+    assert sorted(row.id for row in frame.where("lake.system.truncate(2, s) = 'ab'").collect()) == [11, 12]
+    assert sorted(row.id for row in frame.where(F.expr("lake.system.bucket(1, id) = 0")).collect()) == [11, 12, 23]
+    shown = frame.selectExpr("lake.system.truncate(10, id) AS ten", "lake.system.truncate(1, s) AS one", "id")
+    assert sorted(tuple(row) for row in shown.collect()) == [(10, "a", 11), (10, "a", 12), (20, "x", 23)]
+    days = session.range(1).select(F.expr("lake.system.days(DATE '2024-01-02')").alias("day"))
+    assert [str(row.day) for row in days.collect()] == ["2024-01-02"]
+    called = F.call_function("lake.system.bucket", F.lit(16), F.lit(34))
+    assert session.range(1).select(called.alias("bucket")).collect()[0].bucket == 3
+    named = session.range(1).selectExpr("'lake.system.days(x)' AS text")
+    assert named.collect()[0].text == "lake.system.days(x)"
+
+
+def test_an_overwrite_by_a_function_replaces_its_partition(session: Any, table: str) -> None:
+    new = session.sql("SELECT 99L AS id, 'abq' AS s, CAST(NULL AS STRUCT<d: DECIMAL(9, 2)>) AS p")
+    new.writeTo(table).overwrite(F.expr("lake.system.bucket(1, id) = 0 AND s < 'b'"))
+    assert ids(session, table) == [23, 99]
+
+
+def test_the_columns_of_views_are_truncated(session: Any, table: str) -> None:
+    kept = fb.catalog("kept", type="memory")
+    kept.create_namespace("db")
+    fb.attach(session, kept)
+    session.table(table).createOrReplaceTempView("of_frame")
+    session.sql(f"CREATE OR REPLACE TEMP VIEW of_text AS SELECT id, upper(s) AS u FROM {table}")
+    session.sql(f"CREATE OR REPLACE VIEW kept.db.lasting AS SELECT id AS number FROM {table}")
+    for query in (
+        "SELECT lake.system.truncate(10, id) FROM of_frame",
+        "SELECT lake.system.truncate(10, of_text.id) FROM of_text WHERE lake.system.truncate(1, u) IN ('A', 'X')",
+        "SELECT kept.system.truncate(10, number) FROM kept.db.lasting",
+    ):
+        assert sorted(row[0] for row in session.sql(query).collect()) == [10, 10, 20]

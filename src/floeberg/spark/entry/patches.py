@@ -15,6 +15,7 @@ from typing import Any, Final
 from pyspark.errors import AnalysisException, PySparkException
 
 from floeberg.spark.entry import catalog_lookups, frame_methods, functions, reader, streams, table_writer, writer
+from floeberg.spark.entry.function_calls import with_known_functions
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.entry.subqueries import reads_ours
 from floeberg.spark.host.changed_settings import SETTINGS
@@ -219,11 +220,19 @@ def _action(name: str) -> Method:
     return run
 
 
+_OF_TEXT: Final = ("filter", "selectExpr")
+"""The methods that take expressions as text."""
+
+
 def _derived(name: str) -> Method:
     """A method whose result remembers how it was made, for views of it."""
     ours = {"filter": _filter, "selectExpr": _select_expr}.get(name) or frame_methods.METHODS.get(name)
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name in _OF_TEXT:
+            session = session_of(self.sparkSession)
+            sessions = [] if session is None else [session]
+            args = tuple(with_known_functions(sessions, one, self) for one in args)
         result = original(self, name)(*args, **kwargs) if ours is None else ours(self, *args, **kwargs)
         return derived(self, name, result, *args, **kwargs)
 

@@ -16,8 +16,10 @@ from pyspark.sql.functions import arrow_udf
 from floeberg.arrow.columns.types import iceberg_type
 from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.types import iceberg_type_of, spark_type
+from floeberg.spark.host.views import TextView
 from floeberg.spark.workers.functions import bucket, temporal, truncate
 from floeberg.spec.types import STRING, IcebergType
 from floeberg.sql.ddl.types import type_from_ddl
@@ -127,16 +129,25 @@ def _column_types(execution: Execution, references: References, value: list[str]
             resolved = execution.resolve(table.identifier)
         except NotFound:
             continue
-        if resolved.table is None:
-            continue
-        schema = resolved.table.state.metadata.current_schema
-        for start in range(len(parts)):
-            field = schema.find(".".join(parts[start:]), case_sensitive=False)
-            if field is not None:
-                found.add(field.type)
-                break
+        found |= _named_types(resolved, parts)
     frames = [frame for frame in execution.kwargs.values() if hasattr(frame, "schema")]
     return found.union(*(_frame_types(frame.schema, parts) for frame in frames))
+
+
+def _named_types(resolved: Resolved, parts: list[str]) -> set[IcebergType]:
+    """The same for a table or a view."""
+    if isinstance(resolved.remembered, TextView):
+        return _frame_types(resolved.remembered.columns.schema, parts)
+    if resolved.remembered is not None:
+        return _frame_types(resolved.remembered.frame.schema, parts)
+    holder = resolved.table.state if resolved.table is not None else resolved.view
+    if holder is None:
+        return set()
+    for start in range(len(parts)):
+        field = holder.metadata.current_schema.find(".".join(parts[start:]), case_sensitive=False)
+        if field is not None:
+            return {field.type}
+    return set()
 
 
 def _frame_types(schema: st.StructType, parts: list[str]) -> set[IcebergType]:
