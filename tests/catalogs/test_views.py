@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from floeberg.api.view import ViewDefinition
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.errors import (
+    ColumnAlreadyExists,
     InvalidInput,
     NamespaceNotFound,
     TableAlreadyExists,
@@ -14,6 +17,8 @@ from floeberg.errors import (
     ViewAlreadyExists,
     ViewNotFound,
 )
+from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.types import IntegerType, NestedField, StructType
 from floeberg.sql.ddl.types import schema_from_ddl
 from lakes.catalogs_lake import Lake
 
@@ -117,6 +122,23 @@ def test_views_and_tables_share_their_names(lake: Lake) -> None:
     with pytest.raises(ViewNotFound):
         cat.load_view("db.t")
     assert lake.files() == before or not lake.is_tidy
+
+
+def test_two_columns_of_a_view_do_not_have_one_name(lake: Lake) -> None:
+    if not views(lake):
+        return
+    cat = lake.catalog
+    one = NestedField(1, "a", IntegerType(), False)
+    twice = Schema(one, replace(one, field_id=2))
+    within = Schema(NestedField(3, "s", StructType(twice.fields), False))
+    for schema in (twice, within):
+        with pytest.raises(ColumnAlreadyExists, match="'a'"):
+            cat.create_view("db.v", "SELECT 1", schema)
+    assert not cat.view_exists("db.v")
+    view = cat.create_view("db.v", "SELECT 1 AS a", "a int")
+    with pytest.raises(ColumnAlreadyExists, match="'a'"):
+        view.replace(ViewDefinition(sql="SELECT 1", schema=twice))
+    assert cat.load_view("db.v").sql() == "SELECT 1 AS a"
 
 
 def test_a_view_is_renamed(lake: Lake) -> None:

@@ -223,6 +223,18 @@ def test_nothing_is_published_twice():
         builder.table._commit(Publish(wap_id="unknown"))
 
 
+def test_an_id_under_which_several_snapshots_are_staged_publishes_none_of_them():
+    builder = TableBuilder(partition_by=["p"])
+    staged(builder)
+    staged(builder, rows=((10, 0),))
+    first, second = builder.table.snapshots
+    with pytest.raises(InvalidInput, match=f"{first.snapshot_id}, {second.snapshot_id}.*cherrypick_snapshot"):
+        builder.table._commit(Publish(wap_id="w"))
+    assert ids(builder) == []
+    builder.table._commit(CherryPick(snapshot_id=second.snapshot_id))
+    assert ids(builder) == [10]
+
+
 def test_two_publishers_of_one_snapshot_cannot_both_succeed():
     builder = TableBuilder(partition_by=["p"]).append((1, 0))
     staged(builder)

@@ -14,7 +14,7 @@ from floeberg.commit.producer import SnapshotChange, branch_head, produce_snapsh
 from floeberg.commit.replace_partitions import REPLACE_PARTITIONS, is_of_replaced_partitions
 from floeberg.commit.validations import data_files_exist, no_added_data_files, no_added_delete_files
 from floeberg.commit.workspace import Workspace
-from floeberg.errors import SnapshotNotFound, ValidationConflict
+from floeberg.errors import InvalidInput, SnapshotNotFound, ValidationConflict
 from floeberg.spec.changes.updates import MetadataUpdate
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.manifest_entry import DataFile, EntryStatus, ManifestContent
@@ -80,11 +80,19 @@ class CherryPick:
 
 
 def find_staged(base: TableMetadata, wap_id: str, *, identifier: str) -> Snapshot:
-    """The staged snapshot of a WAP id. Raises SnapshotNotFound."""
-    for snapshot in base.snapshots:
-        if snapshot.summary.get(WAP_ID) == wap_id:
-            return snapshot
-    raise SnapshotNotFound(f"table {identifier}: no staged snapshot has wap.id {wap_id!r}", table=identifier)
+    """The staged snapshot of a WAP id. Raises SnapshotNotFound, and InvalidInput when several have it: to publish one of them
+    would leave the rows of the others behind."""
+    found = [snapshot for snapshot in base.snapshots if snapshot.summary.get(WAP_ID) == wap_id]
+    if not found:
+        raise SnapshotNotFound(f"table {identifier}: no staged snapshot has wap.id {wap_id!r}", table=identifier)
+    if len(found) > 1:
+        ids = ", ".join(str(snapshot.snapshot_id) for snapshot in found)
+        raise InvalidInput(
+            f"table {identifier}: several snapshots have wap.id {wap_id!r}: {ids}; publish one by its id with "
+            "cherrypick_snapshot, and stage the rows of the others again under ids of their own",
+            table=identifier,
+        )
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -69,6 +69,31 @@ def test_whether_columns_of_queries_may_be_null_is_true_or_false(plain: Any, tmp
         fb.attach(plain)
 
 
+def test_a_catalog_that_is_set_after_attach_is_opened_at_its_first_use(plain: Any, lake: Any, tmp_path: Path) -> None:
+    fb.attach(plain, lake)
+    plain.conf.set(f"{KEY}late", "org.apache.iceberg.spark.SparkCatalog")
+    plain.conf.set(f"{KEY}late.type", "hadoop")
+    plain.conf.set(f"{KEY}late.warehouse", str(tmp_path / "late"))
+    plain.sql("CREATE NAMESPACE late.db")
+    plain.sql("CREATE TABLE late.db.t AS SELECT 1 AS id")
+    assert plain.table("late.db.t").collect()[0].id == 1
+    plain.sql("USE late.db")
+    assert plain.table("t").count() == 1
+    plain.sql("USE spark_catalog.default")
+    assert "late" in [row[0] for row in plain.sql("SHOW CATALOGS").collect()]
+
+
+def test_settings_after_attach_that_open_no_catalog_hinder_no_other_statement(
+    plain: Any, lake: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    fb.attach(plain, lake)
+    plain.conf.set(f"{KEY}hive", "org.apache.iceberg.spark.SparkCatalog")
+    plain.conf.set(f"{KEY}hive.type", "hive")
+    plain.sql("CREATE TABLE lake.db.other AS SELECT 1 AS id")
+    assert "hive catalog is not supported" in caplog.text
+    assert plain.table("lake.db.other").count() == 1
+
+
 def test_detach_takes_back_the_settings_that_attach_chose(plain: Any, lake: Any) -> None:
     key = "spark.sql.files.openCostInBytes"
     assert plain.conf.get(key, None) is None

@@ -79,3 +79,30 @@ def test_the_setting_for_timestamps_reaches_those_inside_other_types(session: An
         "timestamp": "timestamp_ntz",
         "e": "array<struct<t:timestamp_ntz>>",
     }
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE lake.db.twice (a INT, s STRUCT<b: INT, B: INT>)",
+        "CREATE TABLE lake.db.twice AS SELECT struct(1 AS a, 2 AS A) AS s",
+        "CREATE TABLE lake.db.twice AS SELECT 1 AS a, 2 AS A",
+        "CREATE VIEW books.db.twice AS SELECT 1 AS a, 2 AS A",
+        "CREATE VIEW books.db.twice (a, A) AS SELECT 1, 2",
+        "CREATE VIEW books.db.twice AS SELECT 1 AS a, 2 AS a",
+    ],
+)
+def test_two_names_that_differ_in_case_alone_are_refused(session: Any, statement: str) -> None:
+    with pytest.raises(Exception, match="COLUMN_ALREADY_EXISTS"):
+        session.sql(statement)
+    assert not session.lake.table_exists("db.twice")
+    assert not session.books.view_exists("db.twice")
+
+
+def test_names_that_differ_in_case_are_kept_apart_where_case_counts(session: Any) -> None:
+    session.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        session.sql("CREATE TABLE lake.db.apart AS SELECT struct(1 AS a, 2 AS A) AS s, 3 AS S")
+        assert [tuple(row) for row in session.sql("SELECT s.a, s.A, S FROM lake.db.apart").collect()] == [(1, 2, 3)]
+    finally:
+        session.conf.unset("spark.sql.caseSensitive")

@@ -9,6 +9,7 @@ from floeberg.commit.operation import Operation
 from floeberg.commit.refs import CreateRef, RemoveRef, Retention
 from floeberg.commit.table_changes import ChangeLocation, ChangeProperties, ChangeSortOrder, ChangeSpec
 from floeberg.spark.ddl.create import COMMENT
+from floeberg.spark.ddl.property_names import check_on_alter
 from floeberg.spark.host.execution import Execution, commit
 from floeberg.spark.host.results import nothing
 from floeberg.spec.evolution.partition_update import PartitionSpecUpdate
@@ -48,6 +49,7 @@ def load(execution: Execution, table: Name) -> LoadedTable:
 
 def set_properties(execution: Execution, statement: SetTableProperties) -> DataFrame:
     properties = dict(statement.properties)
+    check_on_alter(execution.session.table_identifier(statement.table.parts), properties)
     return change(execution, statement.table, ChangeProperties(set=properties))
 
 

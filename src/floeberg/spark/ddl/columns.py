@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from floeberg.errors import ColumnAlreadyExists, InvalidInput
 from floeberg.spark.host.execution import Execution
-from floeberg.spec.schemas.schema import Schema
+from floeberg.spec.schemas.schema import Schema, walk_fields
 from floeberg.spec.types import UNSET, IcebergType, NestedField
 from floeberg.sql.ddl.types import schema_from_ddl, type_from_ddl
 from floeberg.sql.queries.references import Rewrite, apply_rewrites
@@ -23,6 +23,17 @@ def schema_of(execution: Execution, columns: Sequence[ColumnDefinition]) -> Sche
     if doubled is not None:
         raise ColumnAlreadyExists(f"column {doubled!r} is defined twice")
     return schema_from_ddl(", ".join(_ddl(execution, column) for column in columns))
+
+
+def check_names_without_case(schema: Schema, *, what: object) -> None:
+    """Raises ColumnAlreadyExists when two names, at any depth, differ in case alone: a session without regard to case, as
+    Spark's are, reads neither."""
+    doubled = _doubled([name.lower() for _, name in walk_fields(schema.fields)])
+    if doubled is not None:
+        raise ColumnAlreadyExists(
+            f"{what}: two columns are named {doubled!r} without regard to case; rename one, or set spark.sql.caseSensitive",
+            column=doubled,
+        )
 
 
 def field_of(execution: Execution, column: ColumnDefinition) -> NestedField:

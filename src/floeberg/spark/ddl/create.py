@@ -26,8 +26,10 @@ from floeberg.errors import (
     ValidationConflict,
     ViewAlreadyExists,
 )
-from floeberg.spark.ddl.columns import schema_of
+from floeberg.spark.ddl.columns import check_names_without_case, schema_of
+from floeberg.spark.ddl.property_names import stated_on_create
 from floeberg.spark.host.active_session import in_own_session
+from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
@@ -82,7 +84,7 @@ def create_table(execution: Execution, statement: CreateTable) -> DataFrame:
         schema = query_schema(session, identifier, frame.schema)
     else:
         schema = schema_of(execution, statement.columns)
-    properties = dict(statement.properties)
+    properties = stated_on_create(identifier, dict(statement.properties))
     if statement.comment is not None:
         properties[COMMENT] = statement.comment
     new = NewTable(
@@ -149,6 +151,8 @@ def make_table(
     attached = session.catalog(identifier.catalog)
     key = session.key(identifier)
     case_sensitive = session.setting(CASE_SENSITIVE, "false") == "true"
+    if not case_sensitive:
+        check_names_without_case(new.schema, what=f"table {identifier}")
     definition = _definition(attached, key, new, case_sensitive=case_sensitive)
     _ensure_session_namespace(session, identifier, key)
     if session.view_exists(identifier):
@@ -158,8 +162,8 @@ def make_table(
         return
     operations: list[Operation] = [*first]
     if frame is not None:
-        operations += _append(base, first, frame, options=options or {})
-    _publish(base, operations, if_not_exists=new.if_not_exists)
+        operations += _append(base, first, frame, options=options or {}, case_sensitive=case_sensitive)
+    _publish(base, operations, if_not_exists=new.if_not_exists, summary=engine_summary(session.spark))
 
 
 def _base(
@@ -198,6 +202,7 @@ def _append(
     frame: DataFrame,
     *,
     options: Mapping[str, str],
+    case_sensitive: bool,
 ) -> list[Operation]:
     """Writes the rows for the new definition of the table."""
     table = base
@@ -215,15 +220,20 @@ def _append(
     schema, table_name = metadata.current_schema, base.state.identifier
     frame = with_wkb(frame, schema, names=[field.name for field in schema.fields], table=table_name)
     new_ids = {field.field_id for field in schema.fields}
-    rows = aligned(frame, Alignment(table=table_name, schema=schema, by_name=False, new_ids=new_ids))
+    alignment = Alignment(
+        table=table_name, schema=schema, by_name=False, new_ids=new_ids, case_sensitive=case_sensitive
+    )
+    rows = aligned(frame, alignment)
     files = write_data_files(rows, table, options=given)
     return [Append(files=files, target=SnapshotTarget(summary=given.summary))] if files else []
 
 
-def _publish(base: LoadedTable, operations: list[Operation], *, if_not_exists: bool) -> None:
+def _publish(
+    base: LoadedTable, operations: list[Operation], *, if_not_exists: bool, summary: Mapping[str, str]
+) -> None:
     written = [file.file_path for one in operations if isinstance(one, Append) for file in one.files]
     try:
-        committed = commit_operations(base.pointer, base.state, operations)
+        committed = commit_operations(base.pointer, base.state, operations, engine_summary=summary)
         if committed.state.metadata_location is None:
             base.pointer.swap(base.state, committed.state.metadata)
     except FloebergError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from floeberg.catalogs.base import LoadedView
 from floeberg.catalogs.view_changes import view_query
 from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
+from floeberg.spark.ddl.property_names import CURRENT_SNAPSHOT, FORMAT, IDENTIFIER_FIELDS, SORT_ORDER
 from floeberg.spark.ddl.table_details import detail_lines, term_text
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
@@ -15,6 +16,7 @@ from floeberg.spark.host.results import rows
 from floeberg.spark.host.types import spark_type
 from floeberg.spark.query.view_scope import QUERY_COLUMNS
 from floeberg.spark.read.metadata_tables import metadata_columns
+from floeberg.spark.read.named_tables import selected_schema, selection_of
 from floeberg.spec.metadata.partition_union import unified_partition_type
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.terms import PartitionTerm
@@ -37,7 +39,7 @@ def describe_table(execution: Execution, statement: DescribeTable) -> DataFrame:
     resolved = execution.resolve(identifier)
     if resolved.selector is not None and resolved.selector.kind == "metadata":
         return _describe_metadata_table(execution, statement, resolved)
-    schema = resolved.view.metadata.current_schema if resolved.view else _metadata(resolved).current_schema
+    schema = shown_schema(execution, resolved)
     if statement.as_json:
         return _as_json(execution, identifier, schema)
     if statement.column:
@@ -57,14 +59,24 @@ def describe_table(execution: Execution, statement: DescribeTable) -> DataFrame:
 
 
 def _describe_metadata_table(execution: Execution, statement: DescribeTable, resolved: Resolved) -> DataFrame:
-    assert resolved.table is not None
-    assert resolved.selector is not None
-    schema = metadata_columns(resolved.table, resolved.selector.value)
+    schema = shown_schema(execution, resolved)
     if statement.as_json:
         return _as_json(execution, execution.session.table_identifier(statement.table.parts), schema)
     if statement.column:
         return _describe_column(execution, schema, statement.column)
     return rows(execution.spark, _COLUMNS, [_column_line(schema, field.name) for field in schema.fields])
+
+
+def shown_schema(execution: Execution, resolved: Resolved) -> Schema:
+    """The columns that a query of the name has: of a table, a tag or snapshot of it, a metadata table or a view."""
+    if resolved.view is not None:
+        return resolved.view.metadata.current_schema
+    if resolved.table is None or resolved.selector is None:
+        return _metadata(resolved).current_schema
+    selection = selection_of(execution.session, resolved.selector)
+    if selection.metadata_table is not None:
+        return metadata_columns(resolved.table, selection.metadata_table)
+    return selected_schema(resolved.table, selection)
 
 
 def _column_line(schema: Schema, name: str) -> Line:
@@ -183,16 +195,16 @@ def table_properties(resolved: Resolved) -> dict[str, str]:
     snapshot = metadata.current_snapshot
     properties = {
         **metadata.properties,
-        "format": f"iceberg/{file_format}",
-        "current-snapshot-id": "none" if snapshot is None else str(snapshot.snapshot_id),
+        FORMAT: f"iceberg/{file_format}",
+        CURRENT_SNAPSHOT: "none" if snapshot is None else str(snapshot.snapshot_id),
         "format-version": str(metadata.format_version),
     }
     if metadata.default_sort_order.is_sorted:
-        properties["sort-order"] = _sort_order(metadata)
+        properties[SORT_ORDER] = _sort_order(metadata)
     schema = metadata.current_schema
     if schema.identifier_field_ids:
         names = ",".join(schema.names[field_id] for field_id in schema.identifier_field_ids)
-        properties["identifier-fields"] = f"[{names}]"
+        properties[IDENTIFIER_FIELDS] = f"[{names}]"
     return properties
 
 

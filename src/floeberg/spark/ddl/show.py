@@ -11,7 +11,7 @@ from floeberg.catalogs.base import LoadedView
 from floeberg.errors import InvalidInput
 from floeberg.inspect.partitions import partitions_table
 from floeberg.inspect.source import Source
-from floeberg.spark.ddl.describe import table_properties, view_properties
+from floeberg.spark.ddl.describe import shown_schema, table_properties, view_properties
 from floeberg.spark.ddl.namespaces import listed_tables, listed_views, namespace_or_current
 from floeberg.spark.ddl.table_details import detail_lines, shown_properties, term_text
 from floeberg.spark.host.execution import Execution
@@ -108,10 +108,7 @@ def _information(resolved: Resolved) -> str:
 def show_columns(execution: Execution, statement: ShowColumns) -> DataFrame:
     identifier = execution.session.table_identifier(statement.table.parts)
     resolved = execution.resolve(identifier)
-    schema = resolved.table.state.metadata.current_schema if resolved.table else None
-    if resolved.view is not None:
-        schema = resolved.view.metadata.current_schema
-    assert schema is not None
+    schema = shown_schema(execution, resolved)
     return rows(execution.spark, "col_name STRING NOT NULL", [(field.name,) for field in schema.fields])
 
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from floeberg.catalogs.view_changes import ViewDefinition, change_view_properties, replace_view
 from floeberg.errors import InvalidInput, TableAlreadyExists, UnsupportedFeature, ViewAlreadyExists
 from floeberg.spark.ddl.alter import set_properties, unset_properties
+from floeberg.spark.ddl.columns import check_names_without_case
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import view_not_found
 from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import nothing
+from floeberg.spark.host.session_settings import CASE_SENSITIVE
 from floeberg.spark.host.types import iceberg_schema_of
 from floeberg.spark.host.view_settings import settings_now
 from floeberg.spark.host.views import TextView, ViewColumns, ViewScope, is_temporary_view, mark_of, marked
@@ -93,6 +95,8 @@ def _definition(
                 for field, column in zip(schema.fields, columns, strict=True)
             )
         )
+    if execution.session.setting(CASE_SENSITIVE, "false") != "true":
+        check_names_without_case(schema, what=f"view {identifier}")
     place = execution.session.place()
     definition = ViewDefinition(
         sql=text,

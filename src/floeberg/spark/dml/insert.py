@@ -114,7 +114,7 @@ def prepared_write(
         by_name=by_name,
         columns=columns,
         case_sensitive=session.setting("spark.sql.caseSensitive", "false") == "true",
-        engine_summary={"engine-name": "spark", "engine-version": str(session.spark.version)},
+        engine_summary=engine_summary(session.spark),
     )
 
 

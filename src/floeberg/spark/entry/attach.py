@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from floeberg.effects.protocols import Effects
-from floeberg.errors import InvalidInput
+from floeberg.errors import FloebergError, InvalidInput
 from floeberg.spark.entry.patches import install, remove
 from floeberg.spark.entry.source import register_source
 from floeberg.spark.host.config import DEFAULT_CATALOG, JAVA_PACKAGE, PREFIX, open_from_settings, read_settings
@@ -24,6 +26,7 @@ _CHOSEN: Final = {"spark.sql.files.openCostInBytes": str(1 << 20)}
 """Settings that the user leaves to Spark. A task takes files of up to 128 MB, each counted as its size and this. Spark's own 4
 MB make up to twice as many tasks of files of a few megabytes as the Java runtime makes, and the same groups and keys of many
 tasks cost a shuffle more."""
+logger = logging.getLogger("floeberg")
 _NO_SOURCE: Final = ("DATA_SOURCE_NOT_FOUND", "Failed to find data source", "Failed to find the data source")
 
 
@@ -41,6 +44,7 @@ def attach(spark: SparkSession, given: dict[str, AttachedCatalog], *, effects: E
     session = open_state(spark, str(effects.ids.uuid()))
     session.state.java_runtime = java_runtime
     session.state.attach_again = attach
+    session.state.open_set = partial(_open_set, effects=effects)
     if not java_runtime:
         _take_settings(session, effects=effects)
     session.state.catalogs.update(given)
@@ -105,6 +109,24 @@ def _take_settings(session: AttachedSession, *, effects: Effects) -> None:
         session.state.catalogs[name] = open_from_settings(settings, effects=effects)
         session.state.from_settings[name] = dict(settings.options)
         _take_over(session, PREFIX + name)
+
+
+def _open_set(session: AttachedSession, *, effects: Effects) -> None:
+    """Opens the catalogs whose settings were set after the session was attached. One that cannot be opened is left to Spark:
+    the statement need not be about it."""
+    names = session.state.set_since - session.state.catalogs.keys()
+    session.state.set_since.clear()
+    if session.state.java_runtime:
+        return
+    for name, settings in read_settings(_settings(session.spark)).items():
+        if name in names and settings.is_iceberg:
+            try:
+                session.state.catalogs[name] = open_from_settings(settings, effects=effects)
+            except FloebergError as error:
+                logger.warning("the settings %s%s.* open no catalog: %s", PREFIX, name, error)
+                continue
+            session.state.from_settings[name] = dict(settings.options)
+            _take_over(session, PREFIX + name)
 
 
 def _take_over(session: AttachedSession, key: str) -> None:

@@ -2,7 +2,8 @@
 they are when it is made.
 
 `F.current_catalog()`, `F.current_database()` and `F.current_schema()` give the place in a catalog of ours, where Spark would
-answer with its own; `F.expr` with a subquery finds the current rows of temporary views over our tables.
+answer with its own; `F.expr` with a subquery finds the current rows of temporary views over our tables. `F.expr` and
+`F.call_function` know the functions of our catalogs.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from typing import Any, Final
 from pyspark.sql import functions as F
 
 from floeberg.errors import UnsupportedFeature
+from floeberg.spark.entry.function_calls import with_known_functions
 from floeberg.spark.entry.subqueries import refresh_views
-from floeberg.spark.host.session import current_places
+from floeberg.spark.host.session import attached_sessions, current_places
 from floeberg.spark.host.spark_errors import spark_errors
 from floeberg.spark.host.views import Place
 from floeberg.sql.text.names import display_name
 
 _NAMES: Final = ("current_catalog", "current_database", "current_schema")
-_EXPR: Final = "expr"
 _MODULES: Final = ("pyspark.sql.functions", "pyspark.sql.functions.builtin")
 """The second is where calls over Spark Connect start too."""
 _replaced: Final[dict[tuple[ModuleType, str], Any]] = {}
@@ -34,7 +35,7 @@ def install() -> None:
     for module, name in _functions():
         if (module, name) not in _replaced:
             found = _replaced[module, name] = getattr(module, name)
-            ours = _expr(found) if name == _EXPR else _current(name, found)
+            ours = _TEXT[name](found) if name in _TEXT else _current(name, found)
             setattr(module, name, functools.wraps(found)(ours))
 
 
@@ -47,16 +48,29 @@ def remove() -> None:
 def _functions() -> Iterator[tuple[ModuleType, str]]:
     for place in _MODULES:
         module = importlib.import_module(place)
-        yield from ((module, name) for name in (*_NAMES, _EXPR) if hasattr(module, name))
+        yield from ((module, name) for name in (*_NAMES, *_TEXT) if hasattr(module, name))
 
 
 def _expr(found: Callable[[str], Any]) -> Callable[[str], Any]:
     def call(str: str) -> Any:
         with spark_errors():
             refresh_views(str)
+            str = with_known_functions(attached_sessions(), str)
         return found(str)
 
     return call
+
+
+def _call_function(found: Callable[..., Any]) -> Callable[..., Any]:
+    def call(funcName: str, *cols: Any) -> Any:
+        with spark_errors():
+            known = with_known_functions(attached_sessions(), f"{funcName}()").removesuffix("()")
+        return found(known, *cols)
+
+    return call
+
+
+_TEXT: Final[dict[str, Callable[[Any], Any]]] = {"expr": _expr, "call_function": _call_function}
 
 
 def _current(name: str, found: Callable[[], Any]) -> Callable[[], Any]:

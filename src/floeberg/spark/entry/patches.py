@@ -15,12 +15,13 @@ from typing import Any, Final
 from pyspark.errors import AnalysisException, PySparkException
 
 from floeberg.spark.entry import catalog_lookups, frame_methods, functions, reader, streams, table_writer, writer
+from floeberg.spark.entry.function_calls import with_known_functions
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.entry.subqueries import reads_ours
 from floeberg.spark.host.changed_settings import SETTINGS
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.gateway import FORMATTED
-from floeberg.spark.host.kept_settings import kept_value
+from floeberg.spark.host.kept_settings import kept_value, note_set
 from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, session_of
 from floeberg.spark.host.session_settings import forget_settings
@@ -219,11 +220,19 @@ def _action(name: str) -> Method:
     return run
 
 
+_OF_TEXT: Final = ("filter", "selectExpr")
+"""The methods that take expressions as text."""
+
+
 def _derived(name: str) -> Method:
     """A method whose result remembers how it was made, for views of it."""
     ours = {"filter": _filter, "selectExpr": _select_expr}.get(name) or frame_methods.METHODS.get(name)
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if name in _OF_TEXT:
+            session = session_of(self.sparkSession)
+            sessions = [] if session is None else [session]
+            args = tuple(with_known_functions(sessions, one, self) for one in args)
         result = original(self, name)(*args, **kwargs) if ours is None else ours(self, *args, **kwargs)
         return derived(self, name, result, *args, **kwargs)
 
@@ -238,6 +247,7 @@ def _set(self: Any, key: str, value: Any) -> None:
     forget_settings()
     with SETTINGS.resolving():
         original(self, "set")(key, value if kept is None else kept)
+    note_set(self, key)
 
 
 def _unset(self: Any, key: str) -> None:

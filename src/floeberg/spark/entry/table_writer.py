@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE
 from floeberg.spark.ddl.create import NewTable, make_table, query_schema
+from floeberg.spark.ddl.property_names import LOCATION
 from floeberg.spark.dml.insert import column_condition, prepared_write, target_table
 from floeberg.spark.dml.merge_into_writer import MergeIntoWriter
 from floeberg.spark.host.session import AttachedSession
@@ -80,7 +81,8 @@ class TableWriter:
         new = NewTable(
             schema=query_schema(self._session, self._identifier, self._frame.schema),
             partitioning=self._partitioning,
-            properties=self._properties,
+            properties={key: value for key, value in self._properties.items() if key != LOCATION},
+            location=self._properties.get(LOCATION),
             create=create,
             replace=replaces,
             provider=self._provider,

@@ -7,9 +7,10 @@ import logging
 import re
 from typing import Any, Final
 
+from floeberg.spark.host.config import PREFIX
 from floeberg.spark.host.held_settings import SESSION_MARK
 from floeberg.spark.host.originals import original
-from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.session import AttachedSession, note_catalog_setting
 from floeberg.spark.host.session_settings import setting_of
 
 REGISTERED: Final = "floeberg.source"
@@ -40,6 +41,13 @@ def kept_value(conf: Any, key: str, given: object) -> str | None:
     if str(given).lower() != kept:
         logger.warning("%s stays %s: DataFrames of attached tables are read by it", key, kept)
     return kept
+
+
+def note_set(conf: Any, key: str) -> None:
+    """Called when a setting was set: one of a catalog opens the catalog at its session's next statement."""
+    if key.startswith(PREFIX):
+        name = key.removeprefix(PREFIX).partition(".")[0]
+        note_catalog_setting(str(original(conf, "get")(SESSION_MARK, "")), name)
 
 
 def may_change_settings(sql: str) -> bool:

@@ -54,6 +54,8 @@ class NameResolver:
     def names(self, *, creates: bool = False, scope: ViewScope | None = None) -> SessionNames:
         """How names resolve now, or in a view's text. `creates` says that the statement creates a table of ours, so that a
         name in the session catalog is ours although it does not exist yet."""
+        if self.state.set_since and self.state.open_set is not None:
+            self.state.open_set(self)
         place = scope.place if scope is not None else Place(self.state.current_catalog, self.state.current_namespace)
         views = self.state.visible_views() if scope is None else scope.temporary & self.state.visible_views().keys()
         return SessionNames(

@@ -98,6 +98,13 @@ def session_of(spark: SparkSession) -> AttachedSession | None:
     return None if state is None else AttachedSession(spark, state)
 
 
+def note_catalog_setting(mark: str, catalog: str) -> None:
+    """Remembers, for the session of a mark, that a setting of a catalog was set: its next statement opens the catalog."""
+    state = _STATES.get(mark)
+    if state is not None and catalog not in state.catalogs:
+        state.set_since.add(catalog)
+
+
 def catalogs_elsewhere() -> frozenset[str]:
     """The names of the catalogs of all attached sessions."""
     return frozenset(name for state in _STATES.values() for name in state.catalogs) - {SESSION_CATALOG}

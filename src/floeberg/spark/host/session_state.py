@@ -94,6 +94,10 @@ class SessionState:
     """Settings that had no value before attach, and the value that it chose."""
     from_settings: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """The settings that each catalog was opened with, where it came from them."""
+    set_since: set[str] = field(default_factory=set)
+    """The catalogs of which a setting was set after the session was attached."""
+    open_set: Callable[[Any], None] | None = None
+    """What opens them, for the attached session that it is given."""
     java_runtime: bool = False
     attach_again: Callable[..., Any] | None = None
     """What attaches a session in another process as this one was."""

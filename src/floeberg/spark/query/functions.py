@@ -16,8 +16,10 @@ from pyspark.sql.functions import arrow_udf
 from floeberg.arrow.columns.types import iceberg_type
 from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.host.execution import Execution
+from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.types import iceberg_type_of, spark_type
+from floeberg.spark.host.views import TextView
 from floeberg.spark.workers.functions import bucket, temporal, truncate
 from floeberg.spec.types import STRING, IcebergType
 from floeberg.sql.ddl.types import type_from_ddl
@@ -40,7 +42,7 @@ def function_calls(execution: Execution, references: References) -> dict[int, st
 
 def _registered_name(execution: Execution, use: FunctionReference, references: References) -> str:
     name = use.identifier.name.lower()
-    if use.identifier.namespace != ("system",) or name not in NAMES:
+    if tuple(part.lower() for part in use.identifier.namespace) != ("system",) or name not in NAMES:
         raise InvalidInput(f"{use.identifier} is no function; the functions of system are {', '.join(NAMES)}")
     session = execution.session
     if name == "iceberg_version":
@@ -73,7 +75,7 @@ def _register_version(session: AttachedSession) -> str:
 
 def _argument_type(execution: Execution, use: FunctionReference, references: References) -> IcebergType:
     """The type of what truncate is given: its result has the same, and Spark wants to know it beforehand. Raises
-    InvalidInput when it is neither a literal nor a column of one type in the statement's tables."""
+    InvalidInput when it is neither a literal nor a column of one type in the statement's tables and DataFrames."""
     cursor = references.cursor
     at = next(index for index, token in enumerate(cursor.tokens) if token.start == use.end)
     inside = cursor.tokens[at + 1 : cursor.closing(at)]
@@ -127,12 +129,35 @@ def _column_types(execution: Execution, references: References, value: list[str]
             resolved = execution.resolve(table.identifier)
         except NotFound:
             continue
-        if resolved.table is None:
-            continue
-        schema = resolved.table.state.metadata.current_schema
-        for start in range(len(parts)):
-            field = schema.find(".".join(parts[start:]), case_sensitive=False)
-            if field is not None:
-                found.add(field.type)
-                break
-    return found
+        found |= _named_types(resolved, parts)
+    frames = [frame for frame in execution.kwargs.values() if hasattr(frame, "schema")]
+    return found.union(*(_frame_types(frame.schema, parts) for frame in frames))
+
+
+def _named_types(resolved: Resolved, parts: list[str]) -> set[IcebergType]:
+    """The same for a table or a view."""
+    if isinstance(resolved.remembered, TextView):
+        return _frame_types(resolved.remembered.columns.schema, parts)
+    if resolved.remembered is not None:
+        return _frame_types(resolved.remembered.frame.schema, parts)
+    holder = resolved.table.state if resolved.table is not None else resolved.view
+    if holder is None:
+        return set()
+    for start in range(len(parts)):
+        field = holder.metadata.current_schema.find(".".join(parts[start:]), case_sensitive=False)
+        if field is not None:
+            return {field.type}
+    return set()
+
+
+def _frame_types(schema: st.StructType, parts: list[str]) -> set[IcebergType]:
+    """The type of the column of a DataFrame that a dotted name can mean, if there is one. The rows that a statement changes
+    are such a DataFrame."""
+    for start in range(len(parts)):
+        data_type: st.DataType | None = schema
+        for part in parts[start:]:
+            members = data_type.fields if isinstance(data_type, st.StructType) else []
+            data_type = next((one.dataType for one in members if one.name.lower() == part.lower()), None)
+        if data_type is not None:
+            return {iceberg_type_of(data_type)}
+    return set()

@@ -13,6 +13,7 @@ from floeberg.spec.metadata.table_metadata import SCHEMAS
 from floeberg.spec.metadata.table_properties import integer_property
 from floeberg.spec.metadata.view_metadata import SUPPORTED_VIEW_FORMAT_VERSION, ViewMetadata
 from floeberg.spec.metadata.view_versions import VERSION_LOG, VERSIONS, ViewLogEntry, ViewVersion
+from floeberg.spec.schemas.rules import check_column_names
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.history import commit_time_ms
 
@@ -107,6 +108,7 @@ def _add_schema(draft: _Draft, schema: Schema) -> None:
         if known.same_columns(schema):
             draft.last_added_schema_id = known.schema_id
             return
+    check_column_names(schema)
     schema_id = max((known.schema_id + 1 for known in draft.schemas), default=0)
     draft.schemas = draft.schemas.appended(schema.with_id(schema_id))
     draft.last_added_schema_id = schema_id

@@ -40,6 +40,14 @@ def _check_not_reserved(name: str) -> None:
         raise InvalidInput(f"column name {name!r}: names that begin with {ENGINE_PREFIX} are reserved; choose another")
 
 
+def check_column_names(schema: Schema) -> None:
+    """Raises ColumnAlreadyExists when two columns, or two members of a struct, have one name: nobody reads such a schema."""
+    _check_member_names(schema.fields, inside="")
+    for field, name in walk_fields(schema.fields):
+        if isinstance(field.type, StructType):
+            _check_member_names(field.type.members, inside=f" in {name!r}")
+
+
 def check_field(field: NestedField, *, name: str, format_version: int) -> None:
     """Raises InvalidInput when a field's own type or defaults may not be written."""
     check_type_version(field.type, name=name, format_version=format_version)
