@@ -89,6 +89,20 @@ def test_metadata_that_no_snapshot_needs_goes_when_asked() -> None:
     assert table.scan().count() == 2
 
 
+def test_specs_that_a_running_writer_may_have_begun_with_stay_until_files_are_written_under_a_newer_one() -> None:
+    table = _table(catalog("m", type="memory"))
+    for term in ("bucket(2, id)", "bucket(3, id)"):
+        with table.update_spec() as update:
+            for field in table.metadata.default_spec.fields:
+                update.remove_field(field.name)
+            update.add_field(term)
+    _expire(table, Expiry(older_than_ms=FAR, clean_expired_metadata=True))
+    assert [spec.spec_id for spec in table.metadata.partition_specs] == [0, 1, 2]
+    table.append(_rows(range(1)))
+    _expire(table, Expiry(older_than_ms=FAR, clean_expired_metadata=True))
+    assert [spec.spec_id for spec in table.metadata.partition_specs] == [2]
+
+
 @settings(max_examples=25)
 @given(
     steps=st.lists(

@@ -188,7 +188,10 @@ def _definition_updates(base: TableMetadata, retained: set[int], workspace: Work
         if snapshot.schema_id is not None:
             schemas.add(snapshot.schema_id)
         manifests |= {manifest.manifest_path: manifest for manifest in workspace.manifests(snapshot, base)}
-    specs.update(manifest.partition_spec_id for manifest in manifests.values())
+    used = {manifest.partition_spec_id for manifest in manifests.values()}
+    # Since the newest spec in use was written under, a commit planned before is refused or planned again. Of those after it,
+    # and of all specs of a table without files, a writer that began when one was the default may be about to commit.
+    specs |= used | {spec.spec_id for spec in base.partition_specs if spec.spec_id > max(used, default=-1)}
     schemas |= _schemas_of_dropped_columns(base, schemas, specs, manifests.values(), workspace)
     updates: list[MetadataUpdate] = []
     if unused := tuple(spec.spec_id for spec in base.partition_specs if spec.spec_id not in specs):
