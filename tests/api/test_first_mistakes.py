@@ -176,3 +176,20 @@ def test_a_view_of_what_is_no_text_is_refused(lake: fb.Catalog, given: dict[str,
     with pytest.raises(InvalidInput, match=told):
         lake.create_view("db.v", schema="a int", **given)
     assert lake.list_views("db") == []
+
+
+def test_numbers_out_of_a_frame_name_snapshots_as_whole_numbers_do(lake: fb.Catalog) -> None:
+    table = lake.create_table("db.t", "id bigint")
+    table.append(pa.table({"id": [1]}))
+    table.append(pa.table({"id": [2]}))
+    first = table.inspect.snapshots().to_pandas()["snapshot_id"].iloc[0]
+    assert not isinstance(first, int)
+    with table.manage_refs() as refs:
+        refs.create_tag("one", snapshot_id=first, max_ref_age_ms=first)
+        refs.rollback_to_snapshot(first)
+    read = lake.load_table("db.t")
+    assert (read.refs["one"].snapshot_id, read.refs["one"].max_ref_age_ms) == (int(first), int(first))
+    assert read.scan(snapshot_id=first, limit=first).to_arrow()["id"].to_pylist() == [1]
+    wrong: Any = "5"
+    with pytest.raises(InvalidInput, match="max_ref_age_ms is a whole number, not '5'"), table.manage_refs() as refs:
+        refs.create_tag("two", max_ref_age_ms=wrong)
