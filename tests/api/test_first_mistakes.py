@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from datetime import UTC, datetime
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -109,3 +110,86 @@ def test_other_engines_take_a_scan_as_it_is(lake: fb.Catalog) -> None:
     copied = lake.create_table("db.copy", "id int, s string")
     copied.append(scan)
     assert copied.scan().count() == 2
+
+
+@pytest.mark.parametrize("value", [5, True, None, 1.5, ["a"]])
+def test_a_property_that_is_no_text_is_refused_before_anything_is_written(lake: fb.Catalog, value: Any) -> None:
+    with pytest.raises(InvalidInput, match="property 'x' must be a text"):
+        lake.create_table("db.none", "id bigint", properties={"x": value})
+    assert lake.list_tables("db") == []
+    table = lake.create_table("db.t", "id bigint")
+    rows = pa.table({"id": [1]})
+    with pytest.raises(InvalidInput, match="snapshot property 'batch' must be a text"):
+        table.append(rows, snapshot_properties={"batch": value})
+    table.append(rows)
+    assert lake.load_table("db.t").scan().to_arrow()["id"].to_pylist() == [1]
+
+
+def test_names_and_comments_that_are_no_texts_are_refused_before_anything_is_written(lake: fb.Catalog) -> None:
+    table = lake.create_table("db.t", "id bigint")
+    wrong: Any = 5
+    schema, spec = table.update_schema(), table.update_spec()
+    for attempt in (
+        lambda: schema.add_column("c", "int", doc=wrong),
+        lambda: schema.update_doc("id", wrong),
+        lambda: schema.rename_column("id", wrong),
+        lambda: fb.NestedField(1, wrong, fb.types.LongType()),
+    ):
+        with pytest.raises(InvalidInput, match="texts as its name and doc"):
+            attempt()
+    with pytest.raises(InvalidInput, match="a column is named by a text, or by the texts of its path, not by 5"):
+        schema.add_column(wrong, "int")
+    with pytest.raises(InvalidInput, match="the name of a partition field is a text, not 5"):
+        spec.add_field("bucket(4, id)", wrong)
+    assert lake.load_table("db.t").schema.same_columns(table.schema)
+
+
+@pytest.mark.parametrize("kind", ["long", fb.types.LongType])
+def test_a_type_that_is_no_object_is_refused_where_the_field_is_made(kind: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"the type of field 'a' is an object such as LongType\(\), not"):
+        fb.NestedField(1, "a", kind)
+
+
+def test_terms_that_are_no_texts_are_refused(lake: fb.Catalog) -> None:
+    wrong: Any = [5]
+    with pytest.raises(InvalidInput, match=r"partitioned by texts such as 'day\(ts\)', not by 5"):
+        lake.create_table("db.t", "id bigint", partition_by=wrong)
+    with pytest.raises(InvalidInput, match="sorted by texts such as 'ts desc', not by 5"):
+        lake.create_table("db.t", "id bigint", sort_by=wrong)
+
+
+@pytest.mark.parametrize("given", [{"format_version": "3"}, {"properties": {"format-version": 3}}])
+def test_the_format_version_may_be_a_number_or_its_text(lake: fb.Catalog, given: dict[str, Any]) -> None:
+    assert lake.create_table("db.t", "id bigint", **given).format_version == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"sql": 5}, "query in the dialect 'spark' must be a text, not 5"),
+        ({"sql": {"spark": 5}}, "query in the dialect 'spark' must be a text, not 5"),
+        ({"sql": "SELECT 1 AS a", "default_catalog": 5}, "'default_catalog' must be a text, not 5"),
+        ({"sql": "SELECT 1 AS a", "properties": {"x": 5}}, "property 'x' must be a text, not 5"),
+    ],
+)
+def test_a_view_of_what_is_no_text_is_refused(lake: fb.Catalog, given: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        lake.create_view("db.v", schema="a int", **given)
+    assert lake.list_views("db") == []
+
+
+def test_numbers_out_of_a_frame_name_snapshots_as_whole_numbers_do(lake: fb.Catalog) -> None:
+    table = lake.create_table("db.t", "id bigint")
+    table.append(pa.table({"id": [1]}))
+    table.append(pa.table({"id": [2]}))
+    first = table.inspect.snapshots().to_pandas()["snapshot_id"].iloc[0]
+    assert not isinstance(first, int)
+    with table.manage_refs() as refs:
+        refs.create_tag("one", snapshot_id=first, max_ref_age_ms=first)
+        refs.rollback_to_snapshot(first)
+    read = lake.load_table("db.t")
+    assert (read.refs["one"].snapshot_id, read.refs["one"].max_ref_age_ms) == (int(first), int(first))
+    assert read.scan(snapshot_id=first, limit=first).to_arrow()["id"].to_pylist() == [1]
+    wrong: Any = "5"
+    with pytest.raises(InvalidInput, match="max_ref_age_ms is a whole number, not '5'"), table.manage_refs() as refs:
+        refs.create_tag("two", max_ref_age_ms=wrong)

@@ -6,6 +6,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from floeberg.errors import InvalidInput
@@ -147,6 +148,7 @@ UTC_PLUS_TWO = dt.timezone(dt.timedelta(hours=2))
         ("timestamp_ntz", dt.datetime(1970, 1, 1, 0, 0, 1), 1_000_000),
         ("timestamp", dt.datetime(1970, 1, 1, 2, 0, 1, tzinfo=UTC_PLUS_TWO), 1_000_000),
         ("decimal(9, 2)", 7, Decimal("7.00")),
+        ("bigint", np.int64(7), 7),
         ("array<date>", [dt.date(1970, 1, 2), None], [1, None]),
         ("map<date, date>", {dt.date(1970, 1, 2): dt.date(1970, 1, 3)}, {1: 2}),
     ],

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from floeberg.errors import InvalidInput
+from floeberg.spec.values.whole_numbers import whole_number
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -22,8 +23,10 @@ def parse_moment(text: str) -> datetime:
 
 def to_milliseconds(moment: datetime | str | int | None) -> int | None:
     """A point in time as milliseconds since the epoch. Raises InvalidInput for a datetime without time zone."""
-    if moment is None or (isinstance(moment, int) and not isinstance(moment, bool)):
-        return moment
+    if moment is None:
+        return None
+    if (number := whole_number(moment)) is not None:
+        return number
     if isinstance(moment, str):
         moment = parse_moment(moment)
     if not isinstance(moment, datetime):

@@ -34,6 +34,7 @@ from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.metadata_columns import LAST_UPDATED_SEQUENCE_NUMBER
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.snapshot import Snapshot
+from floeberg.spec.values.whole_numbers import whole_number
 from floeberg.sql.conditions.filters import parse_where
 
 Where = str | Expression | None
@@ -289,9 +290,10 @@ def checked_limit(limit: object) -> int | None:
     """Raises InvalidInput for what is no number of rows."""
     if limit is None:
         return None
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+    number = whole_number(limit)
+    if number is None or number < 0:
         raise InvalidInput(f"limit is a number of rows, not {limit!r:.60}")
-    return limit
+    return number
 
 
 def _flag(text: object, name: str) -> bool:

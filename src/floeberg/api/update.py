@@ -236,6 +236,8 @@ class UpdateProperties(_Update):
 
     def remove(self, *keys: str) -> Self:
         for key in keys:
+            if not isinstance(key, str):
+                raise InvalidInput(f"properties are removed by their names, as remove('a', 'b'), not {key!r:.60}")
             self._remove.add(key)
             self._set.pop(key, None)
         return self

@@ -69,11 +69,10 @@ def stated_version(name: object, properties: dict[str, str], format_version: int
     """The format version that is asked for, taken out of the properties. Raises InvalidInput when two differ."""
     text = properties.pop(FORMAT_VERSION, None)
     stated = None if text is None else parse_format_version(text)
-    if stated is not None and format_version is not None and stated != format_version:
-        raise InvalidInput(
-            f"table {name}: format version {format_version} is asked for, and {stated} in the properties"
-        )
-    return format_version if stated is None else stated
+    asked = None if format_version is None else parse_format_version(format_version)
+    if stated is not None and asked is not None and stated != asked:
+        raise InvalidInput(f"table {name}: format version {asked} is asked for, and {stated} in the properties")
+    return asked if stated is None else stated
 
 
 def require_namespace(catalog: CatalogBackend, identifier: Identifier) -> None:

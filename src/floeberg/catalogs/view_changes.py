@@ -20,6 +20,7 @@ from floeberg.spec.changes.updates import (
     SetProperties,
 )
 from floeberg.spec.changes.view_builder import apply_view_updates, create_view_updates
+from floeberg.spec.metadata.table_properties import check_texts
 from floeberg.spec.metadata.view_metadata import ViewMetadata
 from floeberg.spec.metadata.view_versions import ViewRepresentation, ViewVersion
 from floeberg.spec.schemas.projection import assign_fresh_ids
@@ -40,6 +41,14 @@ class ViewDefinition:
     default_catalog: str | None = None
     default_namespace: Namespace = ()
     summary: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_texts(self.summary, what="summary field of a view")
+        check_texts(
+            self.sql if isinstance(self.sql, Mapping) else {DEFAULT_DIALECT: self.sql}, what="query in the dialect"
+        )
+        if self.default_catalog is not None:
+            check_texts({"default_catalog": self.default_catalog}, what="the view's")
 
     def version(self, *, effects: Effects) -> ViewVersion:
         """Raises InvalidInput when there is no query."""

@@ -9,6 +9,7 @@ from typing import Protocol
 from floeberg.commit.workspace import Workspace
 from floeberg.spec.changes.updates import MetadataUpdate
 from floeberg.spec.metadata.table_metadata import TableMetadata
+from floeberg.spec.metadata.table_properties import check_texts
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 
 
@@ -40,3 +41,6 @@ class SnapshotTarget:
     stage_only: bool = False
     summary: Mapping[str, str] = field(default_factory=dict)
     begins_branch: bool = False
+
+    def __post_init__(self) -> None:
+        check_texts(self.summary, what="snapshot property")

@@ -268,6 +268,19 @@ class NestedField:
     initial_default: object = UNSET
     write_default: object = UNSET
 
+    def __post_init__(self) -> None:
+        """Metadata that hold something else in these places could not be read again."""
+        number: object = self.field_id
+        name: object = self.name
+        kind: object = self.type
+        doc: object = self.doc
+        if not (isinstance(number, int) and isinstance(name, str) and (doc is None or isinstance(doc, str))):
+            raise InvalidInput(
+                f"a field has a number, and texts as its name and doc, not {number!r:.60}, {name!r:.60} and {doc!r:.60}"
+            )
+        if not isinstance(kind, IcebergType):
+            raise InvalidInput(f"the type of field {name!r} is an object such as LongType(), not {kind!r:.60}")
+
     @property
     def optional(self) -> bool:
         return not self.required

@@ -20,6 +20,7 @@ from floeberg.spec.changes.updates import (
 )
 from floeberg.spec.json.documents import Documents
 from floeberg.spec.json.fields import LONG_MAX
+from floeberg.spec.metadata.table_properties import check_texts
 from floeberg.spec.snapshots.history import appended_snapshot_log, without_unknown_past
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.spec.snapshots.row_lineage import ROW_LINEAGE_VERSION, next_row_id_after
@@ -51,6 +52,7 @@ def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
 def _check_snapshot(draft: MetadataDraft, snapshot: Snapshot) -> None:
     """The fields of a new snapshot, by version: https://iceberg.apache.org/spec/#snapshots"""
     name = f"snapshot {snapshot.snapshot_id}"
+    check_texts(snapshot.summary, what=f"{name}: summary field")
     if not 0 <= snapshot.snapshot_id <= LONG_MAX:
         raise InvalidInput(f"{name}: an id is a positive 64-bit number")
     if draft.format_version == 1:

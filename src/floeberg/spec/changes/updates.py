@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from floeberg.errors import InvalidInput
-from floeberg.spec.metadata.table_properties import FORMAT_VERSION, check_commit_properties, check_not_reserved
+from floeberg.spec.metadata.table_properties import (
+    FORMAT_VERSION,
+    check_commit_properties,
+    check_not_reserved,
+    check_texts,
+)
 from floeberg.spec.metadata.view_versions import ViewVersion
 from floeberg.spec.partitions.sort_orders import UNSORTED, SortOrder
 from floeberg.spec.partitions.specs import UNPARTITIONED, PartitionSpec
@@ -130,6 +135,9 @@ class SetProperties(MetadataUpdate):
     action = "set-properties"
     updates: Mapping[str, str]
 
+    def __post_init__(self) -> None:
+        check_texts(self.updates)
+
 
 @dataclass(frozen=True, slots=True)
 class RemoveProperties(MetadataUpdate):
@@ -219,6 +227,7 @@ def property_updates(updates: Mapping[str, str], removals: Iterable[str] = ()) -
     """The updates for a change of properties. `format-version` upgrades the table and is not stored; other reserved
     names raise InvalidInput."""
     kept = {key: value for key, value in updates.items() if key != FORMAT_VERSION}
+    check_texts(kept)
     check_not_reserved(kept)
     check_commit_properties(kept)
     result: list[MetadataUpdate] = []
@@ -231,11 +240,11 @@ def property_updates(updates: Mapping[str, str], removals: Iterable[str] = ()) -
     return tuple(result)
 
 
-def parse_format_version(text: str) -> int:
-    """The number in a `format-version` property. Raises InvalidInput."""
-    if not text.strip().isdecimal():
-        raise InvalidInput(f"property {FORMAT_VERSION} must be a number, not {text!r}")
-    return int(text)
+def parse_format_version(given: str | int) -> int:
+    """The number that a `format-version` is given as. Raises InvalidInput."""
+    if isinstance(given, bool) or not str(given).strip().isdecimal():
+        raise InvalidInput(f"property {FORMAT_VERSION} must be a number, not {given!r}")
+    return int(given)
 
 
 def create_table_updates(

@@ -53,7 +53,7 @@ class PartitionSpecUpdate:
         """Adds a field such as `bucket(16, id)` at the end, named as the reference implementation would unless a name
         is given. A field that this update removed is taken back, and from v2 on a field that is re-added gets the field id
         it had in an older spec."""
-        parsed = parse_partition_term(term) if isinstance(term, str) else term
+        parsed = term if isinstance(term, PartitionTerm) else parse_partition_term(term)
         name = name or parsed.name
         source_ids, transform = self._resolve(parsed)
         existing = self._find(source_ids, transform)

@@ -200,10 +200,18 @@ def _split(path: ColumnPath) -> tuple[ColumnPath | None, str]:
         if dot and not (parent and name):
             raise InvalidInput(f"{path!r} is no column path; give a name with a dot as a tuple: ({path!r},)")
         return (parent or None), name
-    parts = tuple(path)
+    parts = _parts(path)
     if not parts:
         raise InvalidInput("an empty path names no column")
     return (parts[:-1] or None), parts[-1]
+
+
+def _parts(path: object) -> tuple[str, ...]:
+    """Raises InvalidInput for what is no path."""
+    parts = tuple(path) if isinstance(path, Iterable) else (path,)
+    if not all(isinstance(part, str) for part in parts):
+        raise InvalidInput(f"a column is named by a text, or by the texts of its path, not by {path!r:.60}")
+    return tuple(str(part) for part in parts)
 
 
 def _find(schema: Schema, path: ColumnPath, *, case_sensitive: bool) -> NestedField | None:
@@ -211,7 +219,7 @@ def _find(schema: Schema, path: ColumnPath, *, case_sensitive: bool) -> NestedFi
         return schema.find(path, case_sensitive=case_sensitive)
     fields: tuple[NestedField, ...] = schema.fields
     found: NestedField | None = None
-    for part in path:
+    for part in _parts(path):
         found = _member(fields, part, case_sensitive=case_sensitive)
         if found is None:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from floeberg.errors import InvalidInput
 from floeberg.spec.schemas.schema import Schema
@@ -42,6 +42,16 @@ def check_not_reserved(names: Iterable[str]) -> None:
         if name in RESERVED:
             raise InvalidInput(
                 f"property {name!r} is reserved: it shows a fact of the table and cannot be set", name=name
+            )
+
+
+def check_texts(given: Mapping[Any, Any], *, what: str = "property") -> None:
+    """Raises InvalidInput for a name or value that is no text: metadata that hold another could not be read."""
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            shown = f"{what} {name!r:.60} must be a text, not {value!r:.60}"
+            raise InvalidInput(
+                shown if isinstance(name, str) else f"the name of a {what} must be a text, not {name!r:.60}"
             )
 
 

@@ -139,6 +139,8 @@ _SORT_TERM: Final = re.compile(r"(.*?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|las
 def parse_sort_term(text: str) -> SortTerm:
     """The term of `ts desc nulls last`. Without more words it ascends; nulls come first when it ascends, else last.
     Raises InvalidInput."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"a table is sorted by texts such as 'ts desc', not by {text!r:.60}")
     match = _SORT_TERM.fullmatch(text.strip())
     if match is None or not match[1]:
         raise InvalidInput(f"{text[:100]!r} is not a sort term such as `ts desc nulls last`")
@@ -153,7 +155,7 @@ def build_sort_order(
     """The order of terms such as `ts desc`; the unsorted order when there are none. Raises InvalidInput."""
     fields: list[SortField] = []
     for given in terms:
-        parsed = parse_sort_term(given) if isinstance(given, str) else given
+        parsed = given if isinstance(given, SortTerm) else parse_sort_term(given)
         transform = parsed.term.transform
         source = resolve_source(schema, parsed.term.column, transform, case_sensitive=case_sensitive)
         fields.append(SortField((source.field_id,), transform, parsed.direction, parsed.null_order))

@@ -38,6 +38,9 @@ class PartitionField:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source_ids", tuple(self.source_ids))
+        name: object = self.name
+        if not isinstance(name, str):
+            raise InvalidInput(f"the name of a partition field is a text, not {name!r:.60}")
 
     @property
     def source_id(self) -> int:
@@ -197,7 +200,7 @@ def build_partition_spec(
     """The spec of a new table from terms such as `day(ts)`. Raises InvalidInput."""
     fields: list[PartitionField] = []
     for given in terms:
-        term = parse_partition_term(given) if isinstance(given, str) else given
+        term = given if isinstance(given, PartitionTerm) else parse_partition_term(given)
         source = resolve_source(schema, term.column, term.transform, case_sensitive=case_sensitive)
         column = schema.names[source.field_id]
         name = term.name or default_field_name(column, term.transform, numbered=False)

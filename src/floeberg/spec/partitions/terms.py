@@ -78,6 +78,8 @@ class PartitionTerm:
 def parse_partition_term(text: str) -> PartitionTerm:
     """The term of `day(ts)`, `bucket(16, id)`, `truncate(4, s)`, `col`, each with `AS name` if wished.
     Raises InvalidInput."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"a table is partitioned by texts such as 'day(ts)', not by {text!r:.60}")
     body, name = text.strip(), None
     if alias := _ALIAS.fullmatch(body):
         body, name = alias[1], unquote(alias[2])

@@ -10,6 +10,7 @@ from typing import Final
 from floeberg.errors import InvalidInput, MetadataCorrupt
 from floeberg.spec.json.documents import Document
 from floeberg.spec.json.fields import INT_MAX, LONG_MAX, JsonFields
+from floeberg.spec.values.whole_numbers import whole_number
 
 MAIN_BRANCH: Final = "main"
 
@@ -33,6 +34,13 @@ class SnapshotRef:
     extra: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for attribute in ("snapshot_id", "min_snapshots_to_keep", "max_snapshot_age_ms", "max_ref_age_ms"):
+            given: object = getattr(self, attribute)
+            if type(given) is not int and given is not None:
+                number = whole_number(given)
+                if number is None:
+                    raise InvalidInput(f"{attribute} is a whole number, not {given!r:.60}")
+                object.__setattr__(self, attribute, number)
         for name, value, highest in (
             ("min-snapshots-to-keep", self.min_snapshots_to_keep, INT_MAX),
             ("max-snapshot-age-ms", self.max_snapshot_age_ms, LONG_MAX),

@@ -35,6 +35,7 @@ from floeberg.spec.types import (
 )
 from floeberg.spec.values import single_value as values
 from floeberg.spec.values.temporal import Unit, parse_date, parse_time, parse_timestamp
+from floeberg.spec.values.whole_numbers import whole_number
 
 NULL_DEFAULT_TYPES: Final = (UnknownType, VariantType, GeometryType, GeographyType)
 """Columns of these types must default to null."""
@@ -73,6 +74,7 @@ def _completed_default(field: NestedField, default: object, member_default: Call
 def physical_default(data_type: IcebergType, value: object) -> object:
     """A default in its physical form, where it is given as Python's own date, time, datetime or whole number. Others, and
     those that are of another type, stay as they are, for `check_default` to judge."""
+    value = value if (number := whole_number(value)) is None else number
     match data_type, value:
         case ListType(), list() | tuple():
             return [physical_default(data_type.element_type, item) for item in value]
