@@ -193,3 +193,11 @@ def test_numbers_out_of_a_frame_name_snapshots_as_whole_numbers_do(lake: fb.Cata
     wrong: Any = "5"
     with pytest.raises(InvalidInput, match="max_ref_age_ms is a whole number, not '5'"), table.manage_refs() as refs:
         refs.create_tag("two", max_ref_age_ms=wrong)
+
+
+@pytest.mark.parametrize("txn", [(5, "job"), ("job", "5"), ("job", 1.5), ("job", True)])
+def test_a_transaction_of_another_kind_is_refused_before_rows_are_written(lake: fb.Catalog, txn: Any) -> None:
+    table = lake.create_table("db.t", "id bigint")
+    with pytest.raises(InvalidInput, match="a transaction is the text of an app id and a whole number"):
+        table.append(pa.table({"id": [1]}), txn=txn)
+    assert table.refresh().current_snapshot is None

@@ -26,6 +26,7 @@ from floeberg.spec.changes.updates import MetadataUpdate, RemoveProperties, SetP
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.spec.snapshots.snapshot import Snapshot
+from floeberg.spec.values.whole_numbers import whole_number
 
 PROPERTY_PREFIX: Final = "floeberg.txn."
 """The table property of a record: the prefix, the quoted branch, a dot, the app id."""
@@ -53,8 +54,15 @@ class AppTransaction:
     wap_id: str | None = None
 
     def __post_init__(self) -> None:
+        version = whole_number(self.version)
+        if not isinstance(self.app_id, str) or version is None:
+            raise InvalidInput(
+                f"a transaction is the text of an app id and a whole number, ('orders-job', 17), not "
+                f"({self.app_id!r:.40}, {self.version!r:.40})"
+            )
         if not self.app_id:
             raise InvalidInput("a transaction's app id is empty; name the application")
+        object.__setattr__(self, "version", version)
         if self.version < 0:
             raise InvalidInput(f"version {self.version} of app {self.app_id!r} is negative; versions begin at 0")
 
