@@ -79,4 +79,7 @@ def require_namespace(catalog: CatalogBackend, identifier: Identifier) -> None:
     """Raises NamespaceNotFound when the namespace of a new table or view is not there."""
     if not catalog.namespace_exists(identifier.namespace):
         shown = shown_name(catalog.name, identifier.namespace)
-        raise NamespaceNotFound(f"namespace {shown} does not exist; create_namespace makes it", namespace=shown)
+        raise NamespaceNotFound(
+            f"namespace {shown} does not exist; CREATE NAMESPACE {shown}, or create_namespace, makes it",
+            namespace=shown,
+        )

@@ -93,3 +93,9 @@ def test_the_columns_of_views_are_truncated(session: Any, table: str) -> None:
         "SELECT kept.system.truncate(10, number) FROM kept.db.lasting",
     ):
         assert sorted(row[0] for row in session.sql(query).collect()) == [10, 10, 20]
+
+
+def test_the_catalog_tells_which_functions_there_are(session: Any) -> None:
+    names = ("lake.system.bucket", "lake.SYSTEM.Days", "lake.system.nope", "lake.db.bucket", "abs")
+    assert [session.catalog.functionExists(name) for name in names] == [True, True, False, False, True]
+    assert session.catalog.functionExists("truncate", "lake.system")

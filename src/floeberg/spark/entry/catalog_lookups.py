@@ -20,6 +20,7 @@ from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.host.statement_views import drop_view
 from floeberg.spark.host.types import iceberg_schema_of, spark_field
 from floeberg.spark.host.views import temporary_views
+from floeberg.spark.query.functions import NAMES, SYSTEM
 from floeberg.spark.read.table_cache import is_cached
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, display_name, quoted
@@ -92,6 +93,16 @@ def _table_exists(self: Any, tableName: str, dbName: str | None = None) -> bool:
     except NotFound:
         return False
     return True
+
+
+def _function_exists(self: Any, functionName: str, dbName: str | None = None) -> bool:
+    """Our catalogs have the functions of `system`, and no others."""
+    session = _session(self)
+    parts = (*(() if dbName is None else parse_parts(dbName)), *parse_parts(functionName))
+    if session is None or parts[0] not in session.state.catalogs.keys() - {SESSION_CATALOG}:
+        return bool(original(self, "functionExists")(functionName, dbName))
+    within = [part.lower() for part in parts[1:]]
+    return within[:-1] == [SYSTEM] and within[-1] in NAMES
 
 
 def _database_exists(self: Any, dbName: str) -> bool:
@@ -292,6 +303,7 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {
     "listCatalogs": _list_catalogs,
     "tableExists": _table_exists,
     "databaseExists": _database_exists,
+    "functionExists": _function_exists,
     "listDatabases": _list_databases,
     "getDatabase": _get_database,
     "listTables": _list_tables,

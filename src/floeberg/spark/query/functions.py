@@ -32,6 +32,7 @@ _TEMPORAL: Final = {
     "year": "year", "years": "year", "month": "month", "months": "month", "day": "day", "days": "day", "hour": "hour",
     "hours": "hour",
 }  # fmt: skip
+SYSTEM: Final = "system"
 NAMES: Final = (*_TEMPORAL, "bucket", "truncate", "iceberg_version")
 
 
@@ -42,7 +43,7 @@ def function_calls(execution: Execution, references: References) -> dict[int, st
 
 def _registered_name(execution: Execution, use: FunctionReference, references: References) -> str:
     name = use.identifier.name.lower()
-    if tuple(part.lower() for part in use.identifier.namespace) != ("system",) or name not in NAMES:
+    if tuple(part.lower() for part in use.identifier.namespace) != (SYSTEM,) or name not in NAMES:
         raise InvalidInput(f"{use.identifier} is no function; the functions of system are {', '.join(NAMES)}")
     session = execution.session
     if name == "iceberg_version":
