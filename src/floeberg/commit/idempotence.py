@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -54,11 +54,11 @@ class AppTransaction:
     wap_id: str | None = None
 
     def __post_init__(self) -> None:
-        version = whole_number(self.version)
-        if not isinstance(self.app_id, str) or version is None:
+        app_id, version = cast(object, self.app_id), whole_number(self.version)
+        if not isinstance(app_id, str) or version is None:
             raise InvalidInput(
                 f"a transaction is the text of an app id and a whole number, ('orders-job', 17), not "
-                f"({self.app_id!r:.40}, {self.version!r:.40})"
+                f"({app_id!r:.40}, {self.version!r:.40})"
             )
         if not self.app_id:
             raise InvalidInput("a transaction's app id is empty; name the application")

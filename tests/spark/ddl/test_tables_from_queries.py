@@ -1,38 +1,10 @@
-"""What a table that is made from a query takes from it: columns that later rows may leave null, a location, who made it."""
+"""What stands beside the columns of a new table: its location, who made it, and names of properties that are no properties."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-
-from floeberg.spec.types import ListType, MapType, StructType
-
-QUERY = "SELECT id, struct(id AS a, array(id) AS b) AS s, map('k', id) AS m FROM range(2)"
-NULLS = "VALUES (NULL, NULL, NULL), (1, struct(NULL, array(NULL)), map('k', NULL))"
-
-
-def nothing_is_required(table: Any) -> bool:
-    nested = [field.type for field in table.schema.fields]
-    lists = all(not kind.element_required for kind in nested if isinstance(kind, ListType))
-    maps = all(not kind.value_required for kind in nested if isinstance(kind, MapType))
-    members = [member for kind in nested if isinstance(kind, StructType) for member in kind.members]
-    return lists and maps and not any(field.required for field in (*table.schema.fields, *members))
-
-
-def test_a_table_made_from_a_query_takes_nulls_at_any_depth_later(session: Any) -> None:
-    made = {
-        "ctas": lambda name: session.sql(f"CREATE TABLE {name} USING iceberg AS {QUERY}"),
-        "rtas": lambda name: session.sql(f"CREATE OR REPLACE TABLE {name} AS {QUERY}"),
-        "written": lambda name: session.sql(QUERY).writeTo(name).createOrReplace(),
-        "saved": lambda name: session.sql(QUERY).write.format("iceberg").saveAsTable(name),
-    }
-    for way, make in made.items():
-        make(f"lake.db.{way}")
-        assert nothing_is_required(session.lake.load_table(f"db.{way}")), way
-        session.sql(f"INSERT INTO lake.db.{way} {NULLS}")
-        assert session.table(f"lake.db.{way}").where("id IS NULL").count() == 1, way
-
 
 def test_the_property_location_of_a_writer_is_where_the_table_lies(session: Any, tmp_path: Any) -> None:
     frame = session.sql("SELECT 1L AS id")
