@@ -29,7 +29,7 @@ from bench.plots import write_plot
 from pyspark.sql import SparkSession
 
 import floeberg as fb
-from floeberg.spark.host.kept_frames import KeptFrames
+from floeberg.spark.host.calls.kept_frames import KeptFrames
 from floeberg.spark.host.session import session_of
 
 REFERENCES: Final = (1, 2, 3, 4, 6, 8)

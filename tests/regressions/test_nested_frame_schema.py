@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.host.types.spark_types import iceberg_schema_of
 
 
 def test_nested_fields_of_a_dataframe_get_ids_of_their_own() -> None:

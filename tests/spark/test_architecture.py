@@ -27,7 +27,10 @@ RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 PASSED_IN = ("store_for", "swap", "refresh", "__call__")
 """Methods that lower layers call through a protocol: of pointers, stores and name look-ups."""
 
-WRAPPERS = ("spark/host/spark_errors.py:raises_spark_errors", "spark/host/active_session.py:in_own_session")
+WRAPPERS = (
+    "spark/host/errors/spark_errors.py:raises_spark_errors",
+    "spark/host/calls/active_session.py:in_own_session",
+)
 """What is around every method that users call: it calls the method that it was given."""
 
 

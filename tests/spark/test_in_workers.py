@@ -14,7 +14,7 @@ from zipimport import zipimporter
 import pyarrow as pa
 import pytest
 
-from floeberg.spark.host.held_settings import SESSION_MARK, held_setting
+from floeberg.spark.host.settings.held_settings import SESSION_MARK, held_setting
 from floeberg.spark.workers import in_workers
 from floeberg.spark.workers.in_workers import collect_from_workers, forget_importers, gathered, map_in_workers
 

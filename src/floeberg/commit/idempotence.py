@@ -54,7 +54,7 @@ class AppTransaction:
     wap_id: str | None = None
 
     def __post_init__(self) -> None:
-        app_id, version = cast(object, self.app_id), whole_number(self.version)
+        app_id, version = cast("object", self.app_id), whole_number(self.version)
         if not isinstance(app_id, str) or version is None:
             raise InvalidInput(
                 f"a transaction is the text of an app id and a whole number, ('orders-job', 17), not "

@@ -13,7 +13,7 @@ import pytest
 
 import floeberg as fb
 from floeberg.errors import InvalidInput, TableNotFound, UnsupportedFeature
-from floeberg.spark.host.originals import ORIGINALS
+from floeberg.spark.host.calls.originals import ORIGINALS
 from floeberg.spark.host.session import session_of
 from spark_runs.spark_session import CONNECT
 

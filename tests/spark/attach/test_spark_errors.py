@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 import floeberg as fb
 from floeberg import errors
-from floeberg.spark.host.spark_errors import _BY_CLASS, raises_spark_errors, to_spark_error
+from floeberg.spark.host.errors.spark_errors import _BY_CLASS, raises_spark_errors, to_spark_error
 
 SAME_AS_SPARK = [
     "SELECT * FROM {n}.nope",

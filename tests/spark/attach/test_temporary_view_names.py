@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from floeberg.spark.host import views
-from floeberg.spark.host.gateway import temporary_view_names
+from floeberg.spark.host.calls.gateway import temporary_view_names
 from floeberg.spark.host.views import temporary_views
 from spark_runs.spark_session import CONNECT
 

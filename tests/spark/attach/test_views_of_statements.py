@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.host import gateway, statement_views
+from floeberg.spark.host.calls import gateway, statement_views
 from floeberg.spark.host.views import temporary_views
 from spark_runs.spark_session import CONNECT
 

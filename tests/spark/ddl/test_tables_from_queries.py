@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+
 def test_the_property_location_of_a_writer_is_where_the_table_lies(session: Any, tmp_path: Any) -> None:
     frame = session.sql("SELECT 1L AS id")
     for create in ("create", "replace", "createOrReplace"):

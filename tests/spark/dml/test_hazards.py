@@ -19,7 +19,8 @@ from floeberg.commit.history import ConcurrentChanges
 from floeberg.commit.rewrite_files import RewriteFiles
 from floeberg.errors import InvalidInput, ValidationConflict
 from floeberg.expr.nodes import TRUE
-from floeberg.spark.dml import carry_out, delete, merge_run, target_scan
+from floeberg.spark.dml import carry_out, delete, target_scan
+from floeberg.spark.dml.merge import run as merge_run
 from floeberg.spark.dml.target import ChangedTable
 from lakes.spark_dml_tables import MODES
 from models.engine_model import Model

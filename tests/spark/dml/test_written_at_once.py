@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.dml import merge_source_keys, merge_source_rows
 from floeberg.spark.dml.change_job import PARALLELISM_FIRST
+from floeberg.spark.dml.merge import source_keys as merge_source_keys
+from floeberg.spark.dml.merge import source_rows as merge_source_rows
 from floeberg.spark.dml.target import ChangedTable
-from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.host.settings.held_settings import held_setting
 from lakes.spark_dml_tables import MODES, ids, last_summary, make
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floeberg.arrow.columns.types import arrow_schema
-from floeberg.spark.host.types import frame_schema
+from floeberg.spark.host.types.spark_types import frame_schema
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark, uuid_text
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (

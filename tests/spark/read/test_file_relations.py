@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import pytest
 
-from floeberg.spark.host import file_relations
+from floeberg.spark.host.calls import file_relations
 from floeberg.spark.read.parquet import file_log, scan
 from floeberg.spark.read.parquet.kept_relations import KeptRelations
 from spark_runs.spark_session import CONNECT

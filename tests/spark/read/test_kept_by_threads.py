@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from floeberg.scan.last_used import LastUsed
-from floeberg.spark.host.kept_frames import KeptFrame, KeptFrames
+from floeberg.spark.host.calls.kept_frames import KeptFrame, KeptFrames
 
 SPARK: Any = object()
 FRAME = SimpleNamespace(sparkSession=SPARK)

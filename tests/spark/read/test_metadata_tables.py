@@ -14,7 +14,7 @@ from floeberg.api.catalog import catalog
 from floeberg.api.inspect import TABLES
 from floeberg.api.table import Table
 from floeberg.inspect.by_name import AT_A_SNAPSHOT
-from floeberg.spark.host.types import frame_schema
+from floeberg.spark.host.types.spark_types import frame_schema
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     INT,

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from floeberg.api.attach import explain
-from floeberg.spark.host import statement_views
-from floeberg.spark.host.kept_frames import KeptFrames
+from floeberg.spark.host.calls import statement_views
+from floeberg.spark.host.calls.kept_frames import KeptFrames
 from floeberg.spark.host.session import session_of
 from floeberg.spark.read import frame as frames
 from floeberg.spark.read.frame import table_frame
@@ -146,7 +146,7 @@ def test_a_frame_that_is_used_again_is_explained(session: Any, made: list[str]) 
 
 
 def test_no_more_than_so_many_files_are_kept(session: Any, made: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("floeberg.spark.host.kept_frames._MAX_FILES", 2)
+    monkeypatch.setattr("floeberg.spark.host.calls.kept_frames._MAX_FILES", 2)
     attached = session_of(session)
     assert attached is not None
     kept = KeptFrames()

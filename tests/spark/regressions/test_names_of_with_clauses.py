@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.host.settings.held_settings import held_setting
 from spark_runs.spark_rows import spark_rows
 
 QUERIES = [

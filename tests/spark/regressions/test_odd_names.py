@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.host.settings.held_settings import held_setting
 from floeberg.spark.read.frame_explanation import explain
 from floeberg.spec.schemas import rules
 

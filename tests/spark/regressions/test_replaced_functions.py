@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import floeberg as fb
-from floeberg.spark.host.own_functions import is_sparks_own, replaced
+from floeberg.spark.host.calls.own_functions import is_sparks_own, replaced
 from floeberg.spark.read.joins import row_filter
 from spark_runs.spark_session import CONNECT
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from floeberg.spark.host import changed_settings, session_settings, view_settings
-from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.host import view_settings
 from floeberg.spark.host.session import session_of
+from floeberg.spark.host.settings import changed_settings, session_settings
+from floeberg.spark.host.settings.held_settings import held_setting
 from spark_runs.spark_session import CONNECT
 
 pytestmark = pytest.mark.skipif(CONNECT, reason="there such a view is refused")

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import floeberg as fb
-from floeberg.spark.host.active_session import active_session
+from floeberg.spark.host.calls.active_session import active_session
 from spark_runs.spark_session import CONNECT
 
 pytestmark = pytest.mark.skipif(CONNECT, reason="a session over Connect has no second one beside it")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import floeberg as fb
-from floeberg.spark.host.own_functions import is_sparks_own
+from floeberg.spark.host.calls.own_functions import is_sparks_own
 from floeberg.spark.query.metadata_answers import AGGREGATE_PUSH_DOWN
 from floeberg.spec.types import DoubleType, FloatType, StructType
 from models.engine_model import random_model

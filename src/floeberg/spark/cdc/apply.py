@@ -27,13 +27,13 @@ from floeberg.spark.cdc.last_states import last_states
 from floeberg.spark.cdc.options import DEBEZIUM, CdcOptions
 from floeberg.spark.cdc.position_lookup import apply_states, by_position
 from floeberg.spark.dml.target import ChangedTable
-from floeberg.spark.host.active_session import in_own_session
+from floeberg.spark.host.calls.active_session import in_own_session
+from floeberg.spark.host.calls.evaluated_once import loss_of_executors_explained
 from floeberg.spark.host.destination import Destination, destination
 from floeberg.spark.host.engine_summary import engine_summary
-from floeberg.spark.host.evaluated_once import loss_of_executors_explained
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.session import AttachedSession, session_of
-from floeberg.spark.host.types import has_nanoseconds, iceberg_schema_for
+from floeberg.spark.host.types.spark_types import has_nanoseconds, iceberg_schema_for
 from floeberg.spark.workers.stores import worker_stores
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.job import remove_written

@@ -12,7 +12,7 @@ from pyspark.sql import types as st
 from floeberg.change_events.events import CODES, EVENT, KIND, REASON, TEXT, order_columns
 from floeberg.errors import ColumnNotFound, InvalidInput
 from floeberg.spark.cdc.options import CdcOptions
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.types.spark_types import spark_type
 from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.text.lexer import quote_name
 

@@ -25,7 +25,7 @@ from floeberg.change_events.events import EVENT, KIND, PREFIX, REASON, TEXT, Eve
 from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.spark.cdc.column_events import EventFrame, order_of, ordered_column, reason_of
 from floeberg.spark.cdc.options import CdcOptions
-from floeberg.spark.host.types import has_nanoseconds, spark_type
+from floeberg.spark.host.types.spark_types import has_nanoseconds, spark_type
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import map_in_workers

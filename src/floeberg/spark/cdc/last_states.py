@@ -26,7 +26,7 @@ from floeberg.change_events.sequences import (
 from floeberg.files.data_file_wire import decode_data_file
 from floeberg.spark.cdc.dead_letters import DeadLetterTask
 from floeberg.spark.cdc.delta_job import sorted_by_key
-from floeberg.spark.host.evaluated_once import evaluated_once
+from floeberg.spark.host.calls.evaluated_once import evaluated_once
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import map_in_workers
 from floeberg.spark.write.job import remove_written, worker_error

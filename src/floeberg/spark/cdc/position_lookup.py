@@ -19,11 +19,11 @@ from floeberg.spark.cdc.last_states import LastStates
 from floeberg.spark.dml import change_job
 from floeberg.spark.dml.carry_out import FoundChange, carry_out
 from floeberg.spark.dml.change_job import FILE, POSITION, SOURCE_ROW, RowKind, find_changes
-from floeberg.spark.dml.merge_key_pairs import KEY_TYPES, KeyPair
-from floeberg.spark.dml.merge_source_keys import source_keys
+from floeberg.spark.dml.merge.key_pairs import KEY_TYPES, KeyPair
+from floeberg.spark.dml.merge.source_keys import source_keys
 from floeberg.spark.dml.target import ChangedTable
-from floeberg.spark.host.evaluated_once import evaluated_once
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.calls.evaluated_once import evaluated_once
+from floeberg.spark.host.types.spark_types import spark_type
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.types import (

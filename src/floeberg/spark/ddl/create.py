@@ -28,14 +28,14 @@ from floeberg.errors import (
 )
 from floeberg.spark.ddl.columns import check_names_without_case, schema_of
 from floeberg.spark.ddl.property_names import stated_on_create
-from floeberg.spark.host.active_session import in_own_session
+from floeberg.spark.host.calls.active_session import in_own_session
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.session_settings import CASE_SENSITIVE
 from floeberg.spark.host.session_state import AttachedCatalog
-from floeberg.spark.host.types import iceberg_schema_of, optional_columns
+from floeberg.spark.host.settings.session_settings import CASE_SENSITIVE
+from floeberg.spark.host.types.spark_types import iceberg_schema_of, optional_columns
 from floeberg.spark.query.run import span_frame
 from floeberg.spark.read.table_cache import forget
 from floeberg.spark.write.align import Alignment, aligned

@@ -13,7 +13,7 @@ from floeberg.spark.ddl.table_details import detail_lines, term_text
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.results import rows
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.types.spark_types import spark_type
 from floeberg.spark.query.view_scope import QUERY_COLUMNS
 from floeberg.spark.read.metadata_tables import metadata_columns
 from floeberg.spark.read.named_tables import selected_schema, selection_of

@@ -17,7 +17,7 @@ from floeberg.spark.ddl.table_details import detail_lines, shown_properties, ter
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.results import like, rows
-from floeberg.spark.host.types import spark_field
+from floeberg.spark.host.types.spark_types import spark_field
 from floeberg.spark.host.views import temporary_views
 from floeberg.spec.metadata.partition_union import unified_partition_type
 from floeberg.spec.partitions.specs import PartitionSpec, escape

@@ -7,7 +7,7 @@ from typing import Final
 
 from pyspark.sql import types as st
 
-from floeberg.spark.host.types import frame_schema
+from floeberg.spark.host.types.spark_types import frame_schema
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.partitions.terms import PartitionTerm
 from floeberg.spec.partitions.transforms import DayTransform, HourTransform, MonthTransform, Transform, YearTransform

@@ -8,12 +8,12 @@ from floeberg.catalogs.view_changes import ViewDefinition, change_view_propertie
 from floeberg.errors import InvalidInput, TableAlreadyExists, UnsupportedFeature, ViewAlreadyExists
 from floeberg.spark.ddl.alter import set_properties, unset_properties
 from floeberg.spark.ddl.columns import check_names_without_case
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import view_not_found
-from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import nothing
-from floeberg.spark.host.session_settings import CASE_SENSITIVE
-from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.host.settings.session_settings import CASE_SENSITIVE
+from floeberg.spark.host.types.spark_types import iceberg_schema_of
 from floeberg.spark.host.view_settings import settings_now
 from floeberg.spark.host.views import TextView, ViewColumns, ViewScope, is_temporary_view, mark_of, marked
 from floeberg.spark.query.run import query_frame

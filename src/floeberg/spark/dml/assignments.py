@@ -12,9 +12,9 @@ from typing import Final, Generic, Protocol, TypeVar
 from pyspark.sql import types as st
 
 from floeberg.errors import ColumnNotFound, InvalidInput
-from floeberg.spark.host.exact_types import exact_name
-from floeberg.spark.host.type_text import type_text
-from floeberg.spark.host.types import geo_type_of, spark_type
+from floeberg.spark.host.types.exact_types import exact_name
+from floeberg.spark.host.types.spark_types import geo_type_of, spark_type
+from floeberg.spark.host.types.type_text import type_text
 from floeberg.spark.write.exact_values import exact_text, refuse_cut_default
 from floeberg.spark.write.geo_values import TO_WKB, refuse_other_crs
 from floeberg.spark.write.store_assignment import StoreRules, assignment_problem

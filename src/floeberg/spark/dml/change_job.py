@@ -17,7 +17,7 @@ from floeberg.files.deletion_vector import bitmap_of
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.copying import may_be_copied
 from floeberg.spark.dml.target import ChangedTable, with_inherited_sequence_number
-from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.host.settings.held_settings import held_setting
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import collect_from_workers
 from floeberg.spark.write.distribution import distributed

@@ -13,14 +13,14 @@ from floeberg.commit.overwrite import Overwrite
 from floeberg.errors import ColumnNotFound, InvalidInput, UnsupportedFeature
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.dml.static_partitions import column_key, partition_columns, static_condition, static_values
-from floeberg.spark.host.ambiguous_names import refuse_functions
-from floeberg.spark.host.coercion_rules import coercion_rules
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved, refuse_static
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.settings.ambiguous_names import refuse_functions
+from floeberg.spark.host.settings.coercion_rules import coercion_rules
 from floeberg.spark.query.run import query_frame
 from floeberg.spark.read.column_conditions import sql_of, whole_condition_of
 from floeberg.spark.write.commands import WAP_ENABLED, Write, append, overwrite, overwrite_partitions

@@ -10,9 +10,9 @@ from typing import Final
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.retry import RetryPolicy
 from floeberg.errors import CommitConflict, ValidationConflict
+from floeberg.spark.host.calls.evaluated_once import loss_of_executors_explained
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
-from floeberg.spark.host.evaluated_once import loss_of_executors_explained
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.write.once import once_of
 from floeberg.spark.write.options import TXN_APP_ID_SETTING, session_write_options, write_options

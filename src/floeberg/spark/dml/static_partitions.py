@@ -8,9 +8,9 @@ from typing import Final
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.session_settings import CASE_SENSITIVE
-from floeberg.spark.host.type_text import type_text
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.settings.session_settings import CASE_SENSITIVE
+from floeberg.spark.host.types.spark_types import spark_type
+from floeberg.spark.host.types.type_text import type_text
 from floeberg.spec.metadata.table_metadata import TableMetadata
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (

@@ -21,13 +21,13 @@ from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.tasks import FileScanTask
 from floeberg.spark.dml.target_scan import live_rows
-from floeberg.spark.host.ambiguous_names import refuse_functions
-from floeberg.spark.host.coercion_rules import coercion_rules
 from floeberg.spark.host.destination import Destination, destination
-from floeberg.spark.host.exact_types import cut_name, exact_name
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.types import frame_field, has_nanoseconds
+from floeberg.spark.host.settings.ambiguous_names import refuse_functions
+from floeberg.spark.host.settings.coercion_rules import coercion_rules
+from floeberg.spark.host.types.exact_types import cut_name, exact_name
+from floeberg.spark.host.types.spark_types import frame_field, has_nanoseconds
 from floeberg.spark.write.exact_values import refuse_cut, shown_column
 from floeberg.spark.write.once import Once, once_of
 from floeberg.spark.write.options import WriteOptions, session_write_options, write_options

@@ -18,7 +18,7 @@ from floeberg.expr.nodes import TRUE
 from floeberg.files.deletion_vector import decode_positions
 from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.host.exact_types import exact_frame_schema
+from floeberg.spark.host.types.exact_types import exact_frame_schema
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.native_scan import NativeScan
 from floeberg.spark.read.parquet.field_names import tasks_with_nan

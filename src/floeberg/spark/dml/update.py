@@ -29,7 +29,7 @@ from floeberg.spark.dml.change_job import (
 from floeberg.spark.dml.run_statement import run_statement
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types
-from floeberg.spark.host.evaluated_once import evaluated_once
+from floeberg.spark.host.calls.evaluated_once import evaluated_once
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.write.store_assignment import store_rules
 from floeberg.spec.schemas.metadata_columns import FILE_PATH, ROW_ID, ROW_POSITION

@@ -10,11 +10,11 @@ from floeberg.effects.protocols import Effects
 from floeberg.errors import FloebergError, InvalidInput
 from floeberg.spark.entry.patches import install, remove
 from floeberg.spark.entry.source import register_source
+from floeberg.spark.host.calls.originals import original
+from floeberg.spark.host.calls.session_checks import check_session, is_stopped
 from floeberg.spark.host.config import DEFAULT_CATALOG, JAVA_PACKAGE, PREFIX, open_from_settings, read_settings
 from floeberg.spark.host.kept_settings import REGISTERED
-from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, close_state, forget_stopped, open_state, session_of
-from floeberg.spark.host.session_checks import check_session, is_stopped
 from floeberg.spark.host.session_state import AttachedCatalog
 from floeberg.spark.host.worker_python import use_running_python
 from floeberg.sql.text.names import SESSION_CATALOG

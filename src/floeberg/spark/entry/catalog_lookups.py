@@ -12,13 +12,13 @@ from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.ddl.caching import cache_named, selected
 from floeberg.spark.ddl.create import COMMENT, NewTable, make_table
 from floeberg.spark.entry.statement import run_sql
+from floeberg.spark.host.calls.gateway import FORMATTED
+from floeberg.spark.host.calls.originals import original
+from floeberg.spark.host.calls.statement_views import drop_view
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.gateway import FORMATTED
-from floeberg.spark.host.originals import original
 from floeberg.spark.host.results import like
 from floeberg.spark.host.session import AttachedSession, session_of
-from floeberg.spark.host.statement_views import drop_view
-from floeberg.spark.host.types import iceberg_schema_of, spark_field
+from floeberg.spark.host.types.spark_types import iceberg_schema_of, spark_field
 from floeberg.spark.host.views import temporary_views
 from floeberg.spark.query.functions import NAMES, SYSTEM
 from floeberg.spark.read.table_cache import is_cached

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import AlwaysTrue
 from floeberg.scan.aggregates import row_count
-from floeberg.spark.host.originals import original
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.session import session_of
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.metadata_answers import AGGREGATE_PUSH_DOWN

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.entry.function_calls import with_known_functions
 from floeberg.spark.entry.subqueries import refresh_views
+from floeberg.spark.host.errors.spark_errors import spark_errors
 from floeberg.spark.host.session import attached_sessions, current_places
-from floeberg.spark.host.spark_errors import spark_errors
 from floeberg.spark.host.views import Place
 from floeberg.sql.text.names import display_name
 

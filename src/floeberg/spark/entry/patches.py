@@ -18,15 +18,15 @@ from floeberg.spark.entry import catalog_lookups, frame_methods, functions, read
 from floeberg.spark.entry.function_calls import with_known_functions
 from floeberg.spark.entry.statement import run_sql
 from floeberg.spark.entry.subqueries import reads_ours
-from floeberg.spark.host.changed_settings import SETTINGS
+from floeberg.spark.host.calls.gateway import FORMATTED
+from floeberg.spark.host.calls.originals import ORIGINALS, original
+from floeberg.spark.host.calls.statement_views import put_view
+from floeberg.spark.host.errors.spark_errors import quote_statement, raises_spark_errors, statement_of, with_hint
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.gateway import FORMATTED
 from floeberg.spark.host.kept_settings import kept_value, note_set
-from floeberg.spark.host.originals import ORIGINALS, original
 from floeberg.spark.host.session import AttachedSession, catalogs_elsewhere, session_of
-from floeberg.spark.host.session_settings import forget_settings
-from floeberg.spark.host.spark_errors import quote_statement, raises_spark_errors, statement_of, with_hint
-from floeberg.spark.host.statement_views import put_view
+from floeberg.spark.host.settings.changed_settings import SETTINGS
+from floeberg.spark.host.settings.session_settings import forget_settings
 from floeberg.spark.host.views import marked
 from floeberg.spark.query.frame_views import reads_tables_alone
 from floeberg.spark.query.run import frame_view

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.catalogs.static import open_static
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spark.host.originals import original
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.read.named_tables import frame_of, selection_of
 from floeberg.sql.text.names import selector_of

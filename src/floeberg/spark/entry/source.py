@@ -26,7 +26,7 @@ from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.spark.entry.reader import is_path
 from floeberg.spark.entry.source_writer import PathWriter
-from floeberg.spark.host.types import spark_field
+from floeberg.spark.host.types.spark_types import spark_field
 from floeberg.spark.read.arrow_scan import table_files
 from floeberg.spark.read.options import FrameOptions
 from floeberg.spark.streaming.source import TableStreamSource

@@ -23,7 +23,7 @@ from floeberg.expr.nodes import TRUE
 from floeberg.files.data_file_wire import decode_data_file
 from floeberg.row_changes.policy import refuse_encrypted
 from floeberg.spark.host.destination import Destination
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.types.spark_types import spark_type
 from floeberg.spark.workers.stores import worker_stores
 from floeberg.spark.write.job import WriterTask
 from floeberg.spark.write.once import once_of

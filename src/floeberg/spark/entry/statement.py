@@ -13,14 +13,14 @@ from floeberg.spark.ddl import alter, alter_columns, caching, create, describe, 
 from floeberg.spark.dml.delete import delete_from
 from floeberg.spark.dml.explain import explain
 from floeberg.spark.dml.insert import insert, truncate_table
-from floeberg.spark.dml.merge import merge
+from floeberg.spark.dml.merge.statement import merge
 from floeberg.spark.dml.update import update
-from floeberg.spark.host.active_session import in_own_session
+from floeberg.spark.host.calls.active_session import in_own_session
+from floeberg.spark.host.errors.spark_errors import quote_statement
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.kept_settings import keep_settings, may_change_settings
 from floeberg.spark.host.results import nothing
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.spark_errors import quote_statement
 from floeberg.spark.host.text_variables import as_spark_reads, refuse_unknown_variables
 from floeberg.spark.procedures.call import call
 from floeberg.spark.procedures.statistics import analyze_table

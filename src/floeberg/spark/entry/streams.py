@@ -8,7 +8,7 @@ from typing import Any, Final
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.cdc.sink import CdcSink
 from floeberg.spark.entry.reader import FORMATS, is_path
-from floeberg.spark.host.originals import original
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.streaming.checkpoint import Checkpoint
 from floeberg.spark.streaming.server_function import for_server, needs_floeberg_in_server

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.entry.statement import run_sql
-from floeberg.spark.host.originals import original
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.session import AttachedSession, attached_sessions
 from floeberg.spark.host.views import marked
 from floeberg.sql.queries.references import TableReference, find_references

@@ -11,9 +11,9 @@ from floeberg.expr.nodes import TRUE
 from floeberg.spark.ddl.create import NewTable, make_table, query_schema
 from floeberg.spark.ddl.property_names import LOCATION
 from floeberg.spark.dml.insert import column_condition, prepared_write, target_table
-from floeberg.spark.dml.merge_into_writer import MergeIntoWriter
+from floeberg.spark.dml.merge.into_writer import MergeIntoWriter
+from floeberg.spark.host.errors.spark_errors import methods_raise_spark_errors
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.spark_errors import methods_raise_spark_errors
 from floeberg.spark.write.commands import append, overwrite, overwrite_matching, overwrite_partitions
 from floeberg.spark.write.options import is_dynamic
 from floeberg.spec.partitions.terms import PartitionTerm, parse_partition_term

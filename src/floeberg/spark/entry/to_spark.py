@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.spark.host.ambiguous_names import refuse_functions
-from floeberg.spark.host.originals import original
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.session_state import Selection, SessionState
+from floeberg.spark.host.settings.ambiguous_names import refuse_functions
 from floeberg.spark.query.condition_expression import condition_expression
 from floeberg.spark.read.frame import table_frame
 from floeberg.spark.read.named_tables import selected_schema, selection_of

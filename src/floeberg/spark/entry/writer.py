@@ -12,8 +12,8 @@ from floeberg.spark.dml.insert import overwrites_partitions, prepared_write, tar
 from floeberg.spark.entry.reader import RECORD, RECORDING, Record, is_path, record_of, stores_of
 from floeberg.spark.entry.source_writer import open_for_writing
 from floeberg.spark.entry.table_writer import written_table
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.name_resolution import Resolved
-from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.write.commands import append, overwrite, overwrite_partitions
 from floeberg.spec.partitions.terms import PartitionTerm, parse_partition_term

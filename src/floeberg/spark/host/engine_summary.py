@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from floeberg.spark.host.session_settings import setting_of
+from floeberg.spark.host.settings.session_settings import setting_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from floeberg.catalogs.base import LoadedTable
 from floeberg.commit.commit import Committed, commit_operations
 from floeberg.commit.operation import Operation
+from floeberg.spark.host.calls.originals import spark_sql
 from floeberg.spark.host.name_resolution import Resolved
-from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.views import ViewScope
 from floeberg.sql.queries.references import single_braces

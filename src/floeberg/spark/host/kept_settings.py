@@ -7,11 +7,11 @@ import logging
 import re
 from typing import Any, Final
 
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.config import PREFIX
-from floeberg.spark.host.held_settings import SESSION_MARK
-from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, note_catalog_setting
-from floeberg.spark.host.session_settings import setting_of
+from floeberg.spark.host.settings.held_settings import SESSION_MARK
+from floeberg.spark.host.settings.session_settings import setting_of
 
 REGISTERED: Final = "floeberg.source"
 """The setting that marks the source `iceberg` of a session as ours; it outlives detach, as the source does."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from floeberg.catalogs.base import CatalogBackend, LoadedTable, LoadedView
 from floeberg.catalogs.identifiers import Identifier
 from floeberg.errors import InvalidInput, NotFound, UnsupportedFeature, ViewNotFound
-from floeberg.spark.host.originals import original
-from floeberg.spark.host.session_settings import CASE_SENSITIVE, setting_of
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.session_state import AttachedCatalog, SessionState
+from floeberg.spark.host.settings.session_settings import CASE_SENSITIVE, setting_of
 from floeberg.spark.host.views import Place, RememberedView, ViewScope, mark_of, temporary_views
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.names import (

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import types as st
 
 from floeberg.arrow.columns.types import arrow_schema
-from floeberg.spark.host.originals import spark_sql
+from floeberg.spark.host.calls.originals import spark_sql
 from floeberg.sql.ddl.types import schema_from_ddl
 
 if TYPE_CHECKING:

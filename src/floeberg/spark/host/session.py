@@ -11,11 +11,11 @@ from weakref import WeakKeyDictionary
 
 from floeberg.catalogs.identifiers import Namespace
 from floeberg.errors import NamespaceNotFound
-from floeberg.spark.host.held_settings import SESSION_MARK as MARK
+from floeberg.spark.host.calls.session_checks import is_stopped, stopped_session
 from floeberg.spark.host.name_resolution import NameResolver
-from floeberg.spark.host.session_checks import is_stopped, stopped_session
-from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.host.session_state import SessionState
+from floeberg.spark.host.settings.held_settings import SESSION_MARK as MARK
+from floeberg.spark.host.settings.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.host.views import Place, RememberedView
 from floeberg.sql.text.current_place import with_current_place
 from floeberg.sql.text.names import SESSION_CATALOG, display_name

@@ -10,7 +10,7 @@ from floeberg.catalogs.base import CatalogBackend
 from floeberg.catalogs.identifiers import Namespace
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.kept_keys import KeptKeys
-from floeberg.spark.host.kept_frames import KeptFrames
+from floeberg.spark.host.calls.kept_frames import KeptFrames
 from floeberg.spark.host.views import RememberedView
 from floeberg.sql.text.names import GLOBAL_VIEWS, SESSION_CATALOG, TableIdentifier, view_key
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from floeberg.errors import UnsupportedFeature
-from floeberg.spark.host.gateway import is_classic
+from floeberg.spark.host.calls.gateway import is_classic
 from floeberg.spark.host.session import AttachedSession
 from floeberg.sql.text.variables import may_have_variables, variables, with_variables
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 from floeberg.errors import UnsupportedFeature
-from floeberg.spark.host.changed_settings import SETTINGS
 from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.settings.changed_settings import SETTINGS
 from floeberg.spark.host.views import ViewScope
 
 _KEPT: Final = {

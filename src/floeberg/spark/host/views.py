@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from floeberg.catalogs.identifiers import Namespace
-from floeberg.spark.host.gateway import temporary_view_names
-from floeberg.spark.host.originals import original, spark_sql
+from floeberg.spark.host.calls.gateway import temporary_view_names
+from floeberg.spark.host.calls.originals import original, spark_sql
 from floeberg.sql.text.lexer import quote_name
 from floeberg.sql.text.names import GLOBAL_VIEWS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from floeberg.errors import InvalidInput
 from floeberg.scan.change_form import change_form
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.originals import original
 from floeberg.spark.procedures.imports import Identify
 from floeberg.spark.procedures.snapshots import Rows, Values
 from floeberg.spark.read.changelog import changelog_frame

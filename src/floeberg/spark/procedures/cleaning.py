@@ -14,7 +14,7 @@ from floeberg.maintenance.expire import expire_snapshots as expire
 from floeberg.maintenance.orphans import OrphanRequest
 from floeberg.maintenance.orphans import remove_orphan_files as remove
 from floeberg.maintenance.path_match import PrefixMismatch, prefix_mismatch
-from floeberg.spark.host.originals import spark_sql
+from floeberg.spark.host.calls.originals import spark_sql
 from floeberg.sql.text.cursor import parse_parts
 from floeberg.sql.text.lexer import quote_name
 

@@ -13,7 +13,7 @@ from floeberg.effects.protocols import Store
 from floeberg.errors import InvalidInput, PathEscape
 from floeberg.maintenance.imports.add_files import FORMATS, columns_of, file_format_of
 from floeberg.maintenance.imports.folders import HIVE_NULL, SourceFile, list_folder, partition_of_folders
-from floeberg.spark.host.originals import original, spark_sql
+from floeberg.spark.host.calls.originals import original, spark_sql
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spec.snapshots.manifest_entry import FileFormat
 from floeberg.sql.text.cursor import parse_parts

@@ -21,7 +21,7 @@ from floeberg.maintenance.rewrite.engine import RewritePlan, RewrittenGroup
 from floeberg.maintenance.rewrite.file_groups import FileGroup
 from floeberg.scan.splits import SplitOptions, group_tasks, split_task
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.host.active_session import in_own_session
+from floeberg.spark.host.calls.active_session import in_own_session
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import collect_from_workers

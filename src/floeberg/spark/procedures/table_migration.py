@@ -22,10 +22,10 @@ from floeberg.errors import (
 )
 from floeberg.maintenance.imports.add_files import AddedFiles
 from floeberg.maintenance.imports.new_table import SNAPSHOT_PROPERTIES, publish_with_files, refuse_overlap
+from floeberg.spark.host.calls.originals import spark_sql
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.originals import spark_sql
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.types import iceberg_schema_of
+from floeberg.spark.host.types.spark_types import iceberg_schema_of
 from floeberg.spark.procedures.file_work import import_work
 from floeberg.spark.procedures.import_source import ImportSource, find_source, source_rows
 from floeberg.spark.procedures.imports import Identify, import_request, positive_parallelism

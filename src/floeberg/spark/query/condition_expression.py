@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.spark.host.coercion_rules import coercion_rules
 from floeberg.spark.host.session import AttachedSession
+from floeberg.spark.host.settings.coercion_rules import coercion_rules
 from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.conditions.predicates import Condition, Matches
 from floeberg.sql.conditions.to_expression import to_expression

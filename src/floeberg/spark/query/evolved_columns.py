@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F
 
-from floeberg.spark.host.gateway import is_classic
-from floeberg.spark.host.held_settings import held_setting
-from floeberg.spark.host.originals import original
+from floeberg.spark.host.calls.gateway import is_classic
+from floeberg.spark.host.calls.originals import original
+from floeberg.spark.host.settings.held_settings import held_setting
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import ListType, MapType, NestedField, StructType
 

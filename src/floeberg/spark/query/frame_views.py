@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from pyspark.sql.types import StructType
 
 from floeberg.errors import InvalidInput
+from floeberg.spark.host.calls.gateway import has_variable
+from floeberg.spark.host.calls.own_functions import is_temporary_function
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.gateway import has_variable
 from floeberg.spark.host.name_resolution import Resolved
-from floeberg.spark.host.own_functions import is_temporary_function
 from floeberg.spark.host.view_settings import changed_settings, under
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.condition_expression import condition_expression

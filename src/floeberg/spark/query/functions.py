@@ -18,7 +18,7 @@ from floeberg.errors import InvalidInput, NotFound
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.types import iceberg_type_of, spark_type
+from floeberg.spark.host.types.spark_types import iceberg_type_of, spark_type
 from floeberg.spark.host.views import TextView
 from floeberg.spark.workers.functions import bucket, temporal, truncate
 from floeberg.spec.types import STRING, IcebergType

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from floeberg.expr.nodes import Expression
 from floeberg.scan.snapshot_choice import choose_snapshot
+from floeberg.spark.host.calls.own_functions import is_sparks_own
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.own_functions import is_sparks_own
 from floeberg.spark.host.view_settings import other_settings
 from floeberg.spark.query.explain import remember_summary
 from floeberg.spark.query.statement_keys import SelectedTable

@@ -3,8 +3,8 @@ row of the tables around it, so planning must not leave out such a query togethe
 
 from __future__ import annotations
 
+from floeberg.spark.host.calls.own_functions import is_sparks_own
 from floeberg.spark.host.execution import Execution
-from floeberg.spark.host.own_functions import is_sparks_own
 from floeberg.sql.queries.references import References
 
 

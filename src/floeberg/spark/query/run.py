@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.errors import AnalysisException
 
 from floeberg.errors import InvalidInput, UnsupportedFeature
-from floeberg.spark.host.ambiguous_names import refuse_functions
+from floeberg.spark.host.calls.originals import original, spark_sql
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
-from floeberg.spark.host.originals import original, spark_sql
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns, settings_read_once
 from floeberg.spark.host.session_state import Selection
+from floeberg.spark.host.settings.ambiguous_names import refuse_functions
+from floeberg.spark.host.settings.session_settings import QUOTED_PATTERNS, quoted_patterns, settings_read_once
 from floeberg.spark.host.view_settings import ANY_TEXT, other_settings, settings_now, under
 from floeberg.spark.host.views import FrameView
 from floeberg.spark.query.condition_expression import condition_expression

@@ -10,9 +10,9 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import AlwaysTrue, Expression, and_
 from floeberg.scan.snapshot_choice import choose_snapshot
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.session_settings import QUOTED_PATTERNS
 from floeberg.spark.host.session_state import Selection
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.settings.session_settings import QUOTED_PATTERNS
+from floeberg.spark.host.types.spark_types import spark_type
 from floeberg.spark.host.views import ViewColumns
 from floeberg.spark.read.joins.key_values import (
     JoinKey,

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.host.originals import original
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.session import AttachedSession
 from floeberg.spark.host.views import ViewColumns
 from floeberg.sql.conditions.predicates import Column as Path

@@ -14,7 +14,7 @@ from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.types import spark_field
+from floeberg.spark.host.types.spark_types import spark_field
 from floeberg.spark.host.views import Place, TextView, ViewColumns, ViewScope, is_temporary_view
 from floeberg.sql.queries.references import References, Rewrite, find_references
 from floeberg.sql.text.byte_strings import may_hold_invalid_utf8

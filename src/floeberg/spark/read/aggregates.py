@@ -17,7 +17,7 @@ from floeberg.scan.explanation import Explanation
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.plan import plan_files
 from floeberg.scan.snapshot_choice import SnapshotChoice
-from floeberg.spark.host.types import has_nanoseconds
+from floeberg.spark.host.types.spark_types import has_nanoseconds
 from floeberg.spark.read.local_frame import arrow_local_frame
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import LONG, NestedField

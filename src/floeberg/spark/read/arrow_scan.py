@@ -11,8 +11,8 @@ from floeberg.catalogs.static import StaticPointer
 from floeberg.errors import UnsupportedFeature
 from floeberg.scan.splits import SplitOptions, group_tasks
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.host.exact_types import exact_frame_schema
-from floeberg.spark.host.types import frame_schema
+from floeberg.spark.host.types.exact_types import exact_frame_schema
+from floeberg.spark.host.types.spark_types import frame_schema
 from floeberg.spark.read.local_frame import arrow_local_frame
 from floeberg.spark.workers.check import check_workers
 from floeberg.spark.workers.in_workers import map_in_workers

@@ -19,7 +19,7 @@ from floeberg.scan.changelog import ChangelogPlan, plan_changelog
 from floeberg.scan.changelog_tasks import ChangelogTask, independent_groups
 from floeberg.scan.frame_cache import FrameCache
 from floeberg.scan.projection import projected_schema
-from floeberg.spark.host.types import frame_schema
+from floeberg.spark.host.types.spark_types import frame_schema
 from floeberg.spark.read.arrow_scan import table_files
 from floeberg.spark.read.local_frame import arrow_local_frame
 from floeberg.spark.read.options import FrameOptions

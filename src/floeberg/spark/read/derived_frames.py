@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias
 
 from pyspark.sql import functions as F
 
+from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.name_resolution import Resolved
-from floeberg.spark.host.originals import original
 from floeberg.spark.host.session import AttachedSession, session_of
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.host.view_settings import Settings, changed_settings, settings_now, under

@@ -19,13 +19,13 @@ from floeberg.scan.projection import projected_schema
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice, choose_snapshot
 from floeberg.scan.splits import SplitOptions
-from floeberg.spark.host.active_session import in_own_session
-from floeberg.spark.host.ambiguous_names import refuse_patterns
-from floeberg.spark.host.changed_settings import SETTINGS
-from floeberg.spark.host.exact_types import cut_name
-from floeberg.spark.host.kept_frames import KeptFrames
-from floeberg.spark.host.session_settings import setting_of
-from floeberg.spark.host.types import frame_field
+from floeberg.spark.host.calls.active_session import in_own_session
+from floeberg.spark.host.calls.kept_frames import KeptFrames
+from floeberg.spark.host.settings.ambiguous_names import refuse_patterns
+from floeberg.spark.host.settings.changed_settings import SETTINGS
+from floeberg.spark.host.settings.session_settings import setting_of
+from floeberg.spark.host.types.exact_types import cut_name
+from floeberg.spark.host.types.spark_types import frame_field
 from floeberg.spark.read.arrow_scan import arrow_frame, table_files
 from floeberg.spark.read.frame_registry import FrameScan, remember
 from floeberg.spark.read.joins.key_values import JoinKey, key_reference

@@ -16,8 +16,8 @@ from typing import Any, Final
 from pyspark.sql import functions as F
 
 from floeberg.errors import UnsupportedFeature
-from floeberg.spark.host.originals import original
-from floeberg.spark.host.types import frame_field
+from floeberg.spark.host.calls.originals import original
+from floeberg.spark.host.types.spark_types import frame_field
 from floeberg.spark.read.derived_frames import own_copy
 from floeberg.spark.read.frame import with_metadata_columns
 from floeberg.spark.read.frame_registry import FrameStep, TableFrame, is_connect

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from floeberg.spark.host.exact_types import exact_frame_schema
-from floeberg.spark.host.types import frame_schema
+from floeberg.spark.host.types.exact_types import exact_frame_schema
+from floeberg.spark.host.types.spark_types import frame_schema
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark
 from floeberg.spec.schemas.schema import Schema
 

@@ -11,7 +11,7 @@ from floeberg.inspect.by_name import AT_A_SNAPSHOT, metadata_table_batches, meta
 from floeberg.inspect.source import Source
 from floeberg.scan.change_form import ALL_CHANGES
 from floeberg.scan.frame_cache import FrameCache
-from floeberg.spark.host.active_session import in_own_session
+from floeberg.spark.host.calls.active_session import in_own_session
 from floeberg.spark.host.session_state import Selection
 from floeberg.spark.read.changelog import changelog_frame
 from floeberg.spark.read.local_frame import arrow_local_frame

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from floeberg.expr.nodes import TRUE, Expression
-from floeberg.spark.host.exact_types import cut_name
-from floeberg.spark.host.gateway import select_texts
-from floeberg.spark.host.types import frame_field
+from floeberg.spark.host.calls.gateway import select_texts
+from floeberg.spark.host.types.exact_types import cut_name
+from floeberg.spark.host.types.spark_types import frame_field
 from floeberg.spark.read.deletes.equality import EqualityPlan, plan_equality, without_deleted
 from floeberg.spark.read.deletes.positions import PLACE, DeletedPositions, deleted_positions
 from floeberg.spark.read.parquet.columns import NativeColumn, read_schema

@@ -17,10 +17,10 @@ from floeberg.expr.nodes import TRUE, AlwaysTrue, Expression, and_
 from floeberg.scan.kept_plans import plan_again
 from floeberg.scan.plan import plan_files
 from floeberg.scan.scan_plan import ScanPlan
-from floeberg.spark.host.ambiguous_names import has_functions
-from floeberg.spark.host.coercion_rules import coercion_rules
 from floeberg.spark.host.kept_settings import ensure_field_ids
-from floeberg.spark.host.session_settings import double_quoted_identifiers, setting_of
+from floeberg.spark.host.settings.ambiguous_names import has_functions
+from floeberg.spark.host.settings.coercion_rules import coercion_rules
+from floeberg.spark.host.settings.session_settings import double_quoted_identifiers, setting_of
 from floeberg.spark.read.column_conditions import conditions_of
 from floeberg.spark.read.frame_registry import FrameScan, remember, scan_of
 from floeberg.spark.read.joins.key_values import JoinKey, key_reference

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from floeberg.spark.host.shared_plans import with_own_columns
+from floeberg.spark.host.calls.shared_plans import with_own_columns
 from floeberg.spark.read.frame_registry import remember, scan_of
 from floeberg.spec.schemas.metadata_columns import CHANGELOG_COLUMNS, METADATA_COLUMN_NAMES
 from floeberg.sql.queries.hidden_uses import PREFIX, statement_name

@@ -13,12 +13,12 @@ from floeberg.catalogs.base import LoadedTable
 from floeberg.expr.nodes import Expression
 from floeberg.scan.scan_plan import ScanPlan
 from floeberg.scan.snapshot_choice import SnapshotChoice
-from floeberg.spark.host.kept_frames import KeptFrame, KeptFrames
+from floeberg.spark.host.calls.kept_frames import KeptFrame, KeptFrames
+from floeberg.spark.host.calls.originals import original
+from floeberg.spark.host.calls.own_functions import replaced
+from floeberg.spark.host.calls.shared_plans import as_relation, has_cached_rows, of_shared_plan, shared_plan
 from floeberg.spark.host.kept_settings import ensure_field_ids
-from floeberg.spark.host.originals import original
-from floeberg.spark.host.own_functions import replaced
-from floeberg.spark.host.session_settings import setting_of
-from floeberg.spark.host.shared_plans import as_relation, has_cached_rows, of_shared_plan, shared_plan
+from floeberg.spark.host.settings.session_settings import setting_of
 from floeberg.spark.read.frame_registry import FrameScan, remember
 from floeberg.spark.read.joins.pruned_files import PrunedBy
 from floeberg.spark.read.joins.row_filter import FUNCTIONS, RowKeys, has_keys

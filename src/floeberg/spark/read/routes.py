@@ -12,7 +12,7 @@ from typing import Any, Final
 from floeberg.arrow.formats.file_schema import file_fields
 from floeberg.arrow.formats.read_parquet import open_parquet
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.host.own_functions import replaced
+from floeberg.spark.host.calls.own_functions import replaced
 from floeberg.spark.read.deletes.equality import can_join
 from floeberg.spark.read.parquet.columns import NativeColumn, native_column
 from floeberg.spark.read.parquet.field_names import changed_types, renamed_ids, unsafe_ids, wrapped_ids

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from floeberg.spark.host.originals import original
-from floeberg.spark.host.shared_plans import with_own_columns
+from floeberg.spark.host.calls.originals import original
+from floeberg.spark.host.calls.shared_plans import with_own_columns
 from floeberg.spark.read.frame_registry import scan_of
 
 _AS_THEY_ARE: Final = (1 << 31) - 1

@@ -11,7 +11,7 @@ import msgspec
 from pyspark.errors import PySparkException
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.host.originals import original
+from floeberg.spark.host.calls.originals import original
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,7 +23,7 @@ from floeberg.scan.change_form import TRUE_CHANGES
 from floeberg.scan.streaming import StreamOffset, StreamOptions, StreamPlanner
 from floeberg.spark.host.name_resolution import Resolved
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.types import spark_field
+from floeberg.spark.host.types.spark_types import spark_field
 from floeberg.spark.read.arrow_scan import table_files
 from floeberg.spark.read.metadata_tables import CHANGES
 from floeberg.spark.workers.changelog import ChangeReader

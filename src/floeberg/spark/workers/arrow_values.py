@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from floeberg.arrow.columns.nested import MakeField, map_leaves, relist
 from floeberg.arrow.columns.types import arrow_type
 from floeberg.errors import InvalidInput
-from floeberg.spark.host.exact_types import MICROSECOND, NANOSECOND
+from floeberg.spark.host.types.exact_types import MICROSECOND, NANOSECOND
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import (
     FixedType,

@@ -17,7 +17,7 @@ from weakref import WeakSet
 from pyspark.errors import PySparkException
 
 from floeberg.errors import UnsupportedFeature
-from floeberg.spark.host.held_settings import SESSION_MARK
+from floeberg.spark.host.settings.held_settings import SESSION_MARK
 from floeberg.spark.workers.scan import NEEDED_MODULES
 from floeberg.version import VERSION
 

@@ -13,7 +13,7 @@ from zipimport import zipimporter
 import pyarrow as pa
 from pyspark.sql import types as st
 
-from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.host.settings.held_settings import held_setting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

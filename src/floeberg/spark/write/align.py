@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.errors import ColumnAlreadyExists, ColumnNotFound, InvalidInput
-from floeberg.spark.host.types import has_nanoseconds, spark_type
+from floeberg.spark.host.types.spark_types import has_nanoseconds, spark_type
 from floeberg.spark.write.exact_values import refuse_cut
 from floeberg.spark.write.store_assignment import assignment_problem, store_rules
 from floeberg.spark.write.store_cast import is_stored_as_it_is, stored_text

@@ -18,10 +18,10 @@ from floeberg.expr.nodes import TRUE, Expression
 from floeberg.row_changes.policy import refuse_encrypted
 from floeberg.row_changes.schema_evolution import evolve_schema
 from floeberg.spark.host import destination as destinations
-from floeberg.spark.host.active_session import in_own_session
+from floeberg.spark.host.calls.active_session import in_own_session
 from floeberg.spark.host.destination import destination
 from floeberg.spark.host.engine_summary import engine_summary
-from floeberg.spark.host.types import iceberg_schema_for
+from floeberg.spark.host.types.spark_types import iceberg_schema_for
 from floeberg.spark.write.align import Alignment, aligned
 from floeberg.spark.write.geo_values import with_wkb
 from floeberg.spark.write.job import write_data_files

@@ -12,8 +12,8 @@ from pyspark.sql import types as st
 from floeberg.arrow.columns.transforms import transform_array
 from floeberg.arrow.columns.types import arrow_type, iceberg_type
 from floeberg.arrow.columns.z_order import z_order_bytes
-from floeberg.spark.host.exact_types import MICROSECOND
-from floeberg.spark.host.types import NS_TYPES, spark_type
+from floeberg.spark.host.types.exact_types import MICROSECOND
+from floeberg.spark.host.types.spark_types import NS_TYPES, spark_type
 from floeberg.spark.write.options import DistributionMode
 from floeberg.spec.partitions.sort_orders import NullOrder, SortDirection, SortField, SortOrder
 from floeberg.spec.partitions.specs import PartitionField, PartitionSpec

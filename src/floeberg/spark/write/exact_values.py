@@ -9,11 +9,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.host.exact_types import MICROSECOND, NANOSECOND, exact_type
-from floeberg.spark.host.held_settings import held_setting
-from floeberg.spark.host.originals import spark_sql
-from floeberg.spark.host.type_text import type_text
-from floeberg.spark.host.types import CUT_KEY, NS_TYPES, has_nanoseconds
+from floeberg.spark.host.calls.originals import spark_sql
+from floeberg.spark.host.settings.held_settings import held_setting
+from floeberg.spark.host.types.exact_types import MICROSECOND, NANOSECOND, exact_type
+from floeberg.spark.host.types.spark_types import CUT_KEY, NS_TYPES, has_nanoseconds
+from floeberg.spark.host.types.type_text import type_text
 from floeberg.spark.write.plan_lineage import has_marks, marked_columns
 from floeberg.spec.types import IcebergType, ListType, MapType, NestedField, StructType
 from floeberg.sql.text.lexer import quote_name

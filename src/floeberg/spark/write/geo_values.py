@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.host.types import geo_type_of
+from floeberg.spark.host.types.spark_types import geo_type_of
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import IcebergType
 

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from floeberg.spark.host.exact_types import CUT_PREFIX, NESTED
+from floeberg.spark.host.types.exact_types import CUT_PREFIX, NESTED
 
 _INDENT: Final = re.compile(r"((?::  |   )*)(:- |\+- )?(?=\S)")
 _ID: Final = re.compile(r"#(\d+)L?")

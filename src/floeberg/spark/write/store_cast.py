@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from floeberg.spark.host.type_text import type_text
-from floeberg.spark.host.types import nullable
+from floeberg.spark.host.types.spark_types import nullable
+from floeberg.spark.host.types.type_text import type_text
 from floeberg.spark.write.store_assignment import StoreRules, member_places
 from floeberg.sql.text.lexer import quote_name
 

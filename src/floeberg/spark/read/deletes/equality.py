@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
 from floeberg.scan.tasks import DeleteFile, FileScanTask
-from floeberg.spark.host.types import frame_field
+from floeberg.spark.host.types.spark_types import frame_field
 from floeberg.spark.read.deletes.keys import SCOPE, SEQUENCE_NUMBER, DeleteKeys
 from floeberg.spark.read.parquet.columns import NativeColumn
 from floeberg.spark.workers.in_workers import map_in_workers

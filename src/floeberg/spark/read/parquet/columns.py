@@ -9,8 +9,8 @@ from typing import Any, Final
 from pyspark.sql import functions as F
 from pyspark.sql import types as st
 
-from floeberg.spark.host.exact_types import MICROSECOND, NANOSECOND
-from floeberg.spark.host.types import FIELD_ID_KEY, NS_TYPES, spark_type
+from floeberg.spark.host.types.exact_types import MICROSECOND, NANOSECOND
+from floeberg.spark.host.types.spark_types import FIELD_ID_KEY, NS_TYPES, spark_type
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.types import (
     UNSET,

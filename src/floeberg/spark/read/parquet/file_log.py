@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from floeberg.spark.host.gateway import is_classic
+from floeberg.spark.host.calls.gateway import is_classic
 from floeberg.spark.read.parquet.paths import PlacedFile
 from floeberg.spec.values.temporal import LONG_MAX
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from floeberg.arrow.columns.physical import array_of
 from floeberg.arrow.scan.data_file import partition_value
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.host.types import frame_field
+from floeberg.spark.host.types.spark_types import frame_field
 from floeberg.spark.read.parquet.columns import NativeColumn
 from floeberg.spark.read.parquet.scan import ROW_INDEX
 from floeberg.spark.workers.arrow_values import spark_arrow_schema, to_spark

@@ -14,10 +14,10 @@ from pyspark.sql import types as st
 
 from floeberg.errors import DataFileCorrupt
 from floeberg.scan.tasks import FileScanTask
-from floeberg.spark.host.file_relations import frame_of_relation, load_files, load_log
-from floeberg.spark.host.held_settings import held_setting
+from floeberg.spark.host.calls.file_relations import frame_of_relation, load_files, load_log
 from floeberg.spark.host.kept_settings import ensure_field_ids
-from floeberg.spark.host.session_settings import setting_of
+from floeberg.spark.host.settings.held_settings import held_setting
+from floeberg.spark.host.settings.session_settings import setting_of
 from floeberg.spark.read.parquet.file_facts import MAX_WRITTEN_OUT, FileKeys, with_facts
 from floeberg.spark.read.parquet.file_log import MAX_NUMBER, NUMBER, can_use_log, file_log, is_file, local_size
 from floeberg.spark.read.parquet.kept_relations import KeptRelation, kept_relations

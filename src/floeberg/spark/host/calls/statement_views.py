@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from floeberg.spark.host.gateway import is_classic, tools
-from floeberg.spark.host.originals import original
-from floeberg.spark.host.shared_plans import plan_of, with_own_columns
+from floeberg.spark.host.calls.gateway import is_classic, tools
+from floeberg.spark.host.calls.originals import original
+from floeberg.spark.host.calls.shared_plans import plan_of, with_own_columns
 
 logger = logging.getLogger("floeberg")
 

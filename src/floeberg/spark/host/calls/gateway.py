@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from floeberg.spark.host.originals import original
+from floeberg.spark.host.calls.originals import original
 
 
 @dataclass(frozen=True, slots=True)

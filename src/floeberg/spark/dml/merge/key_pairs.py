@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import types as st
 
 from floeberg.spark.dml.assignments import TargetColumns
-from floeberg.spark.host.types import spark_type
+from floeberg.spark.host.types.spark_types import spark_type
 from floeberg.spec.types import DateType, IntegerType, LongType, NestedField, StringType, TimestamptzType
 from floeberg.sql.text.case_ends import closes_case
 from floeberg.sql.text.cursor import Cursor

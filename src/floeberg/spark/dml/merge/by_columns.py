@@ -17,17 +17,17 @@ from floeberg.errors import InvalidInput
 from floeberg.expr.nodes import TRUE, Expression
 from floeberg.spark.dml.assignments import Assigned, Path, assigned_fields, checked, new_row, row_after
 from floeberg.spark.dml.change_job import FILE, POSITION, SOURCE_ROW
-from floeberg.spark.dml.column_keys import column_pairs, own_conditions
-from floeberg.spark.dml.merge_key_pairs import KeyPair
-from floeberg.spark.dml.merge_run import BY_SOURCE, JOINED_ROW_ID, ROW, TARGET, Clauses, MergeRun, named
+from floeberg.spark.dml.merge.column_keys import column_pairs, own_conditions
+from floeberg.spark.dml.merge.key_pairs import KeyPair
+from floeberg.spark.dml.merge.run import BY_SOURCE, JOINED_ROW_ID, ROW, TARGET, Clauses, MergeRun, named
 from floeberg.spark.dml.run_statement import run_statement
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_expression, value_types
-from floeberg.spark.host.ambiguous_names import has_functions
-from floeberg.spark.host.exact_types import exact_type
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.type_text import type_text
-from floeberg.spark.host.types import nullable
+from floeberg.spark.host.settings.ambiguous_names import has_functions
+from floeberg.spark.host.types.exact_types import exact_type
+from floeberg.spark.host.types.spark_types import nullable
+from floeberg.spark.host.types.type_text import type_text
 from floeberg.spark.write.exact_values import exact_column
 from floeberg.spark.write.store_assignment import StoreRules, store_rules
 from floeberg.spark.write.store_cast import stored_column
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _CONNECT: Final = "pyspark.sql.connect."
-_CONNECT_COLUMNS: Final = "floeberg.spark.dml.connect_columns"
+_CONNECT_COLUMNS: Final = "floeberg.spark.dml.merge.connect_columns"
 _UNBOUND: Final = ("CANNOT_RESOLVE_DATAFRAME_COLUMN", "MISSING_ATTRIBUTES")
 _CALL: Final = re.compile(r"(?i)\w\s*\(|\bselect\b|subquery")
 """In the text of a Column: a function, or a query that stands for a value."""

@@ -12,9 +12,9 @@ from floeberg.commit.commit import Committed
 from floeberg.expr.nodes import Expression
 from floeberg.spark.dml.assignments import TypesOf
 from floeberg.spark.dml.change_job import FILE, POSITION, SOURCE_ROW
-from floeberg.spark.dml.merge_clauses import ClauseTexts
-from floeberg.spark.dml.merge_key_pairs import KeyPair, key_pairs
-from floeberg.spark.dml.merge_run import BY_SOURCE, JOINED_ROW_ID, ROW, TARGET, Clauses, MergeRun
+from floeberg.spark.dml.merge.clauses import ClauseTexts
+from floeberg.spark.dml.merge.key_pairs import KeyPair, key_pairs
+from floeberg.spark.dml.merge.run import BY_SOURCE, JOINED_ROW_ID, ROW, TARGET, Clauses, MergeRun
 from floeberg.spark.dml.run_statement import run_statement
 from floeberg.spark.dml.statement_text import StatementText
 from floeberg.spark.dml.target import ChangedTable, changed_table, target_condition, value_types

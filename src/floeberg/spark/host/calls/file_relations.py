@@ -19,8 +19,8 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import types as st
 
 from floeberg.scan.last_used import LastUsed
-from floeberg.spark.host.gateway import BETWEEN, is_classic, string_array, tools
-from floeberg.spark.host.originals import original
+from floeberg.spark.host.calls.gateway import BETWEEN, is_classic, string_array, tools
+from floeberg.spark.host.calls.originals import original
 
 logger = logging.getLogger("floeberg")
 _WHOLE_PATH: Final = re.compile(r"(?:file:/|[\w+.-]+://[^/])[^{}\[\]*?\\]*")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from floeberg.errors import ExecutorLost
-from floeberg.spark.host.gateway import is_classic
+from floeberg.spark.host.calls.gateway import is_classic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

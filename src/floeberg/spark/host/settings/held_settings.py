@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Final
 
-from floeberg.spark.host.changed_settings import SETTINGS
+from floeberg.spark.host.settings.changed_settings import SETTINGS
 
 
 @dataclass(slots=True)

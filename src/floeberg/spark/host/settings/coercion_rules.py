@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias, TypedDict
 
-from floeberg.spark.host.session_settings import CASE_SENSITIVE
+from floeberg.spark.host.settings.session_settings import CASE_SENSITIVE
 
 Setting: TypeAlias = Callable[[str, str], str]
 """A setting of a session by its name, or a default."""

@@ -2,7 +2,7 @@
 
 The translation happens once, where a call of a user's leaves us: `except AnalysisException` and `except TableNotFound`
 catch the same error. The message stays ours. Errors of Spark over text that we rewrote are put into the user's words
-by `spark/host/user_text.py`.
+by `spark/host/errors/user_text.py`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from pyspark.errors import (
 
 from floeberg import errors as ours
 from floeberg.errors import FloebergError
-from floeberg.spark.host.session_checks import is_stopped, session_behind, stopped_session
-from floeberg.spark.host.user_text import UserText, as_user_wrote, place_of, shown_at
+from floeberg.spark.host.calls.session_checks import is_stopped, session_behind, stopped_session
+from floeberg.spark.host.errors.user_text import UserText, as_user_wrote, place_of, shown_at
 
 _Class = TypeVar("_Class", bound=type)
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from pyspark.errors import AnalysisException
 
-from floeberg.spark.host.gateway import function_class
-from floeberg.spark.host.originals import spark_sql
+from floeberg.spark.host.calls.gateway import function_class
+from floeberg.spark.host.calls.originals import spark_sql
 
 _BUILT_IN: Final = "org.apache.spark.sql.catalyst.expressions."
 

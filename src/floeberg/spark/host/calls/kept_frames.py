@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from floeberg.scan.last_used import LastUsed
-from floeberg.spark.host.shared_plans import SharedPlan
+from floeberg.spark.host.calls.shared_plans import SharedPlan
 
 _MAX_FRAMES: Final = 128
 _MAX_FILES: Final = 40_000

@@ -15,7 +15,7 @@ from pyspark.sql import types as st
 
 from floeberg.errors import InvalidInput
 from floeberg.spark.dml.assignments import TargetColumns
-from floeberg.spark.dml.merge_key_pairs import KeyPair, can_list, path_pairs
+from floeberg.spark.dml.merge.key_pairs import KeyPair, can_list, path_pairs
 from floeberg.spark.read.column_conditions import conditions_of
 from floeberg.sql.conditions.predicates import Condition, weaken
 from floeberg.sql.text.cursor import Cursor

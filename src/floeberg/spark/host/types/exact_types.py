@@ -10,7 +10,7 @@ from typing import Final
 
 from pyspark.sql import types as st
 
-from floeberg.spark.host.types import has_nanoseconds, nullable, spark_type
+from floeberg.spark.host.types.spark_types import has_nanoseconds, nullable, spark_type
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.spec.types import IcebergType, ListType, MapType, NestedField, StructType
 

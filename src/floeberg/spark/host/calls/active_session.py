@@ -15,8 +15,8 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from pyspark.sql import SparkSession
 
-from floeberg.spark.host.gateway import is_classic, tools
-from floeberg.spark.host.session_checks import session_behind
+from floeberg.spark.host.calls.gateway import is_classic, tools
+from floeberg.spark.host.calls.session_checks import session_behind
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 from pyspark.sql import functions as F
 
 from floeberg.errors import InvalidInput
-from floeberg.spark.dml.merge_by_columns import ColumnAssignment, ColumnClause, is_column, merge_by_columns
-from floeberg.spark.host.active_session import in_own_session
+from floeberg.spark.dml.merge.by_columns import ColumnAssignment, ColumnClause, is_column, merge_by_columns
+from floeberg.spark.host.calls.active_session import in_own_session
+from floeberg.spark.host.errors.spark_errors import methods_raise_spark_errors
 from floeberg.spark.host.session import AttachedSession
-from floeberg.spark.host.spark_errors import methods_raise_spark_errors
 from floeberg.sql.text.cursor import parse_parts
 
 if TYPE_CHECKING:

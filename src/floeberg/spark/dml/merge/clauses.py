@@ -22,7 +22,7 @@ from floeberg.spark.dml.assignments import (
     row_after,
 )
 from floeberg.spark.dml.statement_text import StatementText
-from floeberg.spark.host.exact_types import exact_type
+from floeberg.spark.host.types.exact_types import exact_type
 from floeberg.spark.write.store_assignment import StoreRules
 from floeberg.sql.queries.references import double_braces
 from floeberg.sql.statements.dml_statements import MergeClause

@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from floeberg.errors import UnsupportedFeature
-from floeberg.spark.host.session_settings import QUOTED_PATTERNS, quoted_patterns, setting_of
+from floeberg.spark.host.settings.session_settings import QUOTED_PATTERNS, quoted_patterns, setting_of
 from floeberg.spec.schemas.schema import Schema
 from floeberg.sql.text.lexer import Kind, tokenize, words
 

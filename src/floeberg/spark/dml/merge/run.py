@@ -30,12 +30,12 @@ from floeberg.spark.dml.change_job import (
     find_changes,
     write_changes,
 )
-from floeberg.spark.dml.merge_key_pairs import KeyPair
-from floeberg.spark.dml.merge_source_keys import SourceKeys, source_keys
-from floeberg.spark.dml.merge_source_rows import without_rows
+from floeberg.spark.dml.merge.key_pairs import KeyPair
+from floeberg.spark.dml.merge.source_keys import SourceKeys, source_keys
+from floeberg.spark.dml.merge.source_rows import without_rows
 from floeberg.spark.dml.target import ChangedTable
-from floeberg.spark.host.evaluated_once import evaluated_once
-from floeberg.spark.host.types import iceberg_schema_for
+from floeberg.spark.host.calls.evaluated_once import evaluated_once
+from floeberg.spark.host.types.spark_types import iceberg_schema_for
 from floeberg.spec.schemas.rules import ENGINE_PREFIX
 from floeberg.sql.text.lexer import quote_name
 

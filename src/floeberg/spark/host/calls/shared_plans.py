@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from floeberg.spark.host.gateway import is_classic, string_array, tools
+from floeberg.spark.host.calls.gateway import is_classic, string_array, tools
 
 logger = logging.getLogger("floeberg")
 _SHARED: Final = "_floeberg_shared"

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from floeberg.spark.host.changed_settings import SETTINGS
+from floeberg.spark.host.settings.changed_settings import SETTINGS
 
 _FLAGS: Final = ("true", "false")
 QUOTED_PATTERNS: Final = "spark.sql.parser.quotedRegexColumnNames"

@@ -11,8 +11,8 @@ from pyspark.sql import types as st
 from floeberg.expr.literals import Literal, Temporal
 from floeberg.expr.nodes import FALSE, TRUE, Expression, Op, Predicate, Reference, and_
 from floeberg.spark.dml.change_job import SOURCE_ROW
-from floeberg.spark.dml.merge_key_pairs import KeyPair
-from floeberg.spark.dml.merge_source_rows import ROW_IN_PARTITION
+from floeberg.spark.dml.merge.key_pairs import KeyPair
+from floeberg.spark.dml.merge.source_rows import ROW_IN_PARTITION
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.types import DateType, NestedField, StringType, TimestamptzType
 from floeberg.sql.text.lexer import quote_name

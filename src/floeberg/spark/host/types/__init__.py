@@ -1,0 +1,1 @@
+"""Iceberg types and values as those of Spark."""
