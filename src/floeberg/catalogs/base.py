@@ -32,6 +32,8 @@ class CatalogCapabilities:
     """Whether one commit can change several tables, all of them or none."""
     purge: bool = False
     """Whether the catalog itself deletes the files of a table that is dropped with `purge`."""
+    namespaces_by_use: bool = False
+    """Whether SQL that creates a table makes its missing namespace, as in the Java library's catalog of that kind."""
 
 
 CHOSEN_BY_CATALOG: Final = "catalog:/chosen-by-the-catalog"

@@ -47,7 +47,13 @@ class FilesystemCatalog:
     """By which another process opens it again."""
 
     capabilities = CatalogCapabilities(
-        rename=False, views=False, namespace_properties=False, register=False, custom_location=False, any_name=False
+        rename=False,
+        views=False,
+        namespace_properties=False,
+        register=False,
+        custom_location=False,
+        any_name=False,
+        namespaces_by_use=True,
     )
 
     def __init__(self, name: str, *, warehouse: str, stores: Stores, effects: Effects) -> None:

@@ -14,6 +14,7 @@ class MemoryRows:
     """Rows in a dict; atomic by a lock."""
 
     keeps_views = True
+    namespaces_by_use = False
 
     def __init__(self) -> None:
         self._pointers: dict[Identifier, tuple[str, str]] = {}

@@ -87,6 +87,7 @@ class PointedCatalog:
             custom_location=True,
             any_name=True,
             several_tables=True,
+            namespaces_by_use=self.rows.namespaces_by_use,
         )
 
     @property

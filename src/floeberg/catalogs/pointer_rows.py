@@ -33,6 +33,9 @@ class PointerRows(Protocol):
     @property
     def keeps_views(self) -> bool: ...
 
+    @property
+    def namespaces_by_use(self) -> bool: ...
+
     def check_names(self, namespace: Namespace, name: str | None = None) -> None:
         """Raises UnsupportedFeature for names that the rows cannot hold."""
         ...

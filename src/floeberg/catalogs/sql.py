@@ -11,6 +11,7 @@ from floeberg.catalogs.identifiers import Identifier, Namespace
 from floeberg.catalogs.pointer_rows import TABLE, VIEW, PointerSwap
 from floeberg.catalogs.sql_database import Database, Duplicate, open_database
 from floeberg.catalogs.sql_schema import EXISTS, PROPERTIES, TABLES, SchemaVersion, check_length, prepare
+from floeberg.catalogs.sql_uri import STRICT_MODE
 from floeberg.errors import (
     CatalogError,
     InvalidInput,
@@ -32,17 +33,21 @@ class _Moved(Exception):
 class SqlRows:
     """Rows in a database. Every change is one transaction."""
 
-    def __init__(self, catalog: str, database: Database, version: SchemaVersion) -> None:
+    def __init__(
+        self, catalog: str, database: Database, version: SchemaVersion, *, namespaces_by_use: bool = True
+    ) -> None:
         check_length(catalog, "catalog", "catalog_name", TABLES)
         self._catalog = catalog
         self._database = database
         self._version = version
+        self.namespaces_by_use = namespaces_by_use
 
     @classmethod
     def connect(cls, name: str, *, uri: str | Secret, options: Mapping[str, str | Secret]) -> SqlRows:
         """Connects, and makes the tables where they are missing. Raises InvalidInput, UnsupportedFeature, CatalogError."""
         database = open_database(name, uri, options)
-        return cls(name, database, prepare(name, database, options))
+        is_strict = str(options.get(STRICT_MODE, "false")).lower() == "true"
+        return cls(name, database, prepare(name, database, options), namespaces_by_use=not is_strict)
 
     def __repr__(self) -> str:
         return f"SqlRows({self._database!r}, {self._version})"

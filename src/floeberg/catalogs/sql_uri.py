@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from floeberg.errors import InvalidInput, UnsupportedFeature
 from floeberg.storage.secret import MASK, Secret, is_secret_name, redact
 
+STRICT_MODE: Final = "jdbc.strict-mode"
 KNOWN_OPTIONS: Final = frozenset(
-    {"jdbc.user", "jdbc.password", "jdbc.schema-version", "jdbc.init-catalog-tables", "jdbc.strict-mode"}
+    {"jdbc.user", "jdbc.password", "jdbc.schema-version", "jdbc.init-catalog-tables", STRICT_MODE}
 )
 _DRIVERS: Final = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
 _JDBC_PARAMETERS: Final = {"ApplicationName": "application_name", "connectTimeout": "connect_timeout"}

@@ -19,7 +19,6 @@ from floeberg.errors import (
     AlreadyExists,
     FloebergError,
     InvalidInput,
-    NamespaceAlreadyExists,
     TableAlreadyExists,
     TableNotFound,
     UnsupportedFeature,
@@ -27,6 +26,7 @@ from floeberg.errors import (
     ViewAlreadyExists,
 )
 from floeberg.spark.ddl.columns import check_names_without_case, schema_of
+from floeberg.spark.ddl.namespaces import ensure_namespace
 from floeberg.spark.ddl.property_names import stated_on_create
 from floeberg.spark.host.calls.active_session import in_own_session
 from floeberg.spark.host.engine_summary import engine_summary
@@ -47,7 +47,7 @@ from floeberg.spec.partitions.terms import PartitionTerm
 from floeberg.spec.schemas.schema import Schema
 from floeberg.spec.snapshots.refs import MAIN_BRANCH
 from floeberg.sql.statements.statements import CreateTable, CreateTableLike, DropTable, RenameTable
-from floeberg.sql.text.names import SESSION_CATALOG, TableIdentifier
+from floeberg.sql.text.names import TableIdentifier
 from floeberg.storage.location import parse_from_user
 
 if TYPE_CHECKING:
@@ -154,10 +154,9 @@ def make_table(
     if not case_sensitive:
         check_names_without_case(new.schema, what=f"table {identifier}")
     definition = _definition(attached, key, new, case_sensitive=case_sensitive)
-    _ensure_session_namespace(session, identifier, key)
     if session.view_exists(identifier):
         raise ViewAlreadyExists(f"{identifier} is a view; a table cannot have its name")
-    base, first = _base(attached, key, definition, new)
+    base, first = _base(attached, identifier.catalog, key, definition, new)
     if base is None:
         return
     operations: list[Operation] = [*first]
@@ -167,7 +166,7 @@ def make_table(
 
 
 def _base(
-    attached: AttachedCatalog, key: Identifier, definition: TableDefinition, new: NewTable
+    attached: AttachedCatalog, catalog: str, key: Identifier, definition: TableDefinition, new: NewTable
 ) -> tuple[LoadedTable | None, tuple[Operation, ...]]:
     """The base of the commit, and the change of definition that it begins with; None when there is nothing to do."""
     backend = attached.backend
@@ -183,9 +182,10 @@ def _base(
         if new.if_not_exists:
             return None, ()
         raise TableAlreadyExists(f"table {shown_name(backend.name, key)} is there already", table=str(key))
-    require_namespace(backend, key)
     where = definition.location or backend.default_location(key)
     metadata = definition.new_metadata(location=where, effects=backend.effects)
+    ensure_namespace(backend, catalog, key.namespace)
+    require_namespace(backend, key)
     return backend.stage_table(key, metadata), ()
 
 
@@ -275,16 +275,6 @@ def _provider_properties(provider: str | None) -> dict[str, str]:
 
 def _exists(session: AttachedSession, identifier: TableIdentifier) -> bool:
     return session.backend(identifier.catalog).table_exists(session.key(identifier))
-
-
-def _ensure_session_namespace(session: AttachedSession, identifier: TableIdentifier, key: Identifier) -> None:
-    """Namespaces of the session catalog are Spark's; ours are created to match."""
-    backend = session.backend(identifier.catalog)
-    if identifier.catalog == SESSION_CATALOG and not backend.namespace_exists(key.namespace):
-        try:
-            backend.create_namespace(key.namespace, {})
-        except NamespaceAlreadyExists:
-            return
 
 
 def drop_table(execution: Execution, statement: DropTable) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from floeberg.catalogs.base import CatalogBackend
@@ -44,6 +45,18 @@ def create_namespace(execution: Execution, statement: CreateNamespace) -> DataFr
         if not statement.if_not_exists and found.catalog != SESSION_CATALOG:
             raise
     return nothing(execution.spark)
+
+
+def ensure_namespace(backend: CatalogBackend, catalog: str, namespace: Namespace) -> None:
+    """Makes the namespace of a new table or view, and those around it, where they are missing: in the session catalog, whose
+    namespaces are Spark's, and in catalogs in which the Java library makes them. A script begins with CREATE TABLE there."""
+    if catalog != SESSION_CATALOG and not backend.capabilities.namespaces_by_use:
+        return
+    if backend.namespace_exists(namespace):
+        return
+    for depth in range(1, len(namespace) + 1):
+        with suppress(NamespaceAlreadyExists):
+            backend.create_namespace(namespace[:depth], {})
 
 
 def drop_namespace(execution: Execution, statement: DropNamespace) -> DataFrame:

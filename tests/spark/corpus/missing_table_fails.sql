@@ -1,0 +1,3 @@
+-- A query of a missing table fails.
+SELECT * FROM ${db}.nothing_here;
+--! 
