@@ -22,12 +22,14 @@ from floeberg.spark.read.frame_registry import (
     plan_id,
     remember_steps,
     scan_of,
+    shown_column,
     table_frame_of,
 )
 from floeberg.spark.read.hidden_frames import hidden_of, mentioned, step_of, widened
 from floeberg.spark.read.joined_frames import pruned_sides
 from floeberg.spark.read.parquet.file_log import is_file
 from floeberg.spark.read.prune_frames import filtered, narrowed
+from floeberg.spark.read.qualified_columns import qualifies, table_name, under_its_name, unqualified
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS
 
 Method = Callable[..., Any]
@@ -65,6 +67,20 @@ def _not_here(names: list[str]) -> InvalidInput:
         f"After other methods they are gone: name them in SQL, spark.sql('SELECT {names[0]}, … FROM …'), or select them first",
         column=names[0],
     )
+
+
+def _qualified(method: Method) -> Method:
+    """A method that also finds columns which the table's name qualifies: it is the alias of the DataFrame then, under which
+    conditions leave out no files."""
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = _table(self)
+        name = None if found is None else table_name(self, found)
+        if name is None or not qualifies(name, (*args, *kwargs.values())):
+            return method(self, *args, **kwargs)
+        return method(_keeps_columns("alias")(self, name), *args, **kwargs)
+
+    return call
 
 
 def _select(self: Any, *cols: Any) -> Any:
@@ -165,9 +181,11 @@ def _stepped(result: Any, found: TableFrame, method: str, args: tuple[Any, ...],
 
 def _item(self: Any, item: Any) -> Any:
     named = isinstance(item, str) and item.lower() in HIDDEN_COLUMNS
-    found = _table(self) if named else None
-    if found is not None and hidden_of(found, [item]):
+    found = _table(self) if named or (isinstance(item, str) and "." in item) else None
+    if found is not None and named and hidden_of(found, [item]):
         return F.col(item)
+    if found is not None and not named and (name := table_name(self, found)) is not None:
+        item = unqualified(name, item, self.columns)
     return original(self, "__getitem__")(item)
 
 
@@ -182,17 +200,13 @@ def _groups(method: str) -> Method:
     def call(self: Any, *cols: Any) -> Any:
         found = _table(self)
         items = cols[0] if len(cols) == 1 and isinstance(cols[0], list) else cols
-        whole = [one for one in items if (one if isinstance(one, str) else _shown(one)).lower() in HIDDEN_COLUMNS]
+        whole = [one for one in items if (one if isinstance(one, str) else shown_column(one)).lower() in HIDDEN_COLUMNS]
         names = hidden_of(found, whole) if found is not None and whole else []
         if names:
             raise _not_here(names)
-        return original(self, method)(*cols)
+        return original(under_its_name(self, found), method)(*cols)
 
     return call
-
-
-def _shown(column: Any) -> str:
-    return "" if isinstance(column, int) else repr(column).removeprefix("Column<'").removesuffix("'>")
 
 
 def _join(self: Any, other: Any, on: Any = None, how: str | None = None) -> Any:
@@ -208,7 +222,8 @@ def _join(self: Any, other: Any, on: Any = None, how: str | None = None) -> Any:
             kept=session.state.join_keys,
             where=lambda frame, one: original(frame, "filter")(one),
         )
-    result = _explained(left, self, "join", (right, on, how), {})
+    named = under_its_name(self, _table(self), left), under_its_name(other, _table(other), right)
+    result = _explained(named[0], self, "join", (named[1], on, how), {})
     if left is not self or right is not other:
         remember_sources(result, [left, right])
     return result
@@ -229,19 +244,20 @@ def _explains_group(method: str) -> Method:
 
 
 METHODS: Final[dict[str, Method]] = {
-    "select": _select,
-    "selectExpr": _select_expr,
-    "withColumn": _with_column,
-    "withColumns": _with_columns,
-    "filter": _filter,
+    "select": _qualified(_select),
+    "selectExpr": _qualified(_select_expr),
+    "withColumn": _qualified(_with_column),
+    "withColumns": _qualified(_with_columns),
+    "filter": _qualified(_filter),
     "count": _count,
     "inputFiles": _input_files,
-    **{name: _keeps_columns(name) for name in ("limit", "offset", "sort", "orderBy", "alias")},
+    **{name: _keeps_columns(name) for name in ("limit", "offset", "alias")},
+    **{name: _qualified(_keeps_columns(name)) for name in ("sort", "orderBy")},
     "__getitem__": _item,
     "__getattr__": _attribute,
     **{name: _groups(name) for name in ("groupBy", "rollup", "cube")},
     "join": _join,
-    "agg": _explains("agg"),
+    "agg": _qualified(_explains("agg")),
 }
 GROUP_METHODS: Final[dict[str, Method]] = {
     name: _explains_group(name) for name in ("agg", "avg", "max", "mean", "min", "sum")

@@ -20,7 +20,7 @@ from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.types.spark_types import frame_field
 from floeberg.spark.read.derived_frames import own_copy
 from floeberg.spark.read.frame import with_metadata_columns
-from floeberg.spark.read.frame_registry import FrameStep, TableFrame, is_connect
+from floeberg.spark.read.frame_registry import FrameStep, TableFrame, is_connect, shown_column
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS
 from floeberg.spec.metadata.partition_union import unified_partition_type
 from floeberg.spec.schemas.metadata_columns import PARTITION_NAME, metadata_column
@@ -129,9 +129,7 @@ class WideFrame:
 
 def _has_star(item: Any) -> bool:
     """Whether a name or a Column may stand for all columns, or hold what does."""
-    if isinstance(item, int | float):
-        return False
-    shown = item if isinstance(item, str) else repr(item).removeprefix("Column<'").removesuffix("'>")
+    shown = item if isinstance(item, str) else shown_column(item)
     return _STAR.search(_COUNTED.sub("", shown)) is not None
 
 
