@@ -231,3 +231,14 @@ def test_batches_part_the_deletes_of_a_snapshot_by_file():
         offset, files = step
         found.append(files)
     assert found == [[3]] * 4
+
+
+def test_an_offset_between_changes_in_another_order_is_refused() -> None:
+    offset = StreamOffset(table_uuid="u", snapshot_id=7, position=1, done=False, changes=True, ordinal=0)
+    assert StreamOffset.from_json(offset.to_json()) == offset
+    earlier = {key: value for key, value in offset.to_json().items() if key != "deletes-first"}
+    with pytest.raises(InvalidInput, match=r"within the changes of snapshot 7.*begin the stream with a new checkpoint"):
+        StreamOffset.from_json(earlier)
+    for other in (replace(offset, done=True), replace(offset, position=0), replace(offset, changes=False)):
+        assert "deletes-first" not in other.to_json()
+        assert StreamOffset.from_json(other.to_json()) == other

@@ -189,8 +189,9 @@ def _definition_updates(base: TableMetadata, retained: set[int], workspace: Work
             schemas.add(snapshot.schema_id)
         manifests |= {manifest.manifest_path: manifest for manifest in workspace.manifests(snapshot, base)}
     used = {manifest.partition_spec_id for manifest in manifests.values()}
-    # Since the newest spec in use was written under, a commit planned before is refused or planned again. Of those after it,
-    # and of all specs of a table without files, a writer that began when one was the default may be about to commit.
+    # A writer that began when a later spec was the default, or any spec of a table without files, may be about to commit. One
+    # that began under an earlier spec mostly finds the table changed and plans again; only where its branch did not change, or
+    # the default went back and forth, may a server take its commit unseen.
     specs |= used | {spec.spec_id for spec in base.partition_specs if spec.spec_id > max(used, default=-1)}
     schemas |= _schemas_of_dropped_columns(base, schemas, specs, manifests.values(), workspace)
     updates: list[MetadataUpdate] = []

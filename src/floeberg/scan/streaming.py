@@ -29,6 +29,8 @@ from floeberg.spec.snapshots.snapshot import Operation, Snapshot
 Part: TypeAlias = tuple[FileScanTask, ...] | tuple[ChangelogTask, ...]
 
 _INSERTS: Final = (ChangeType.INSERT,)
+_DELETES_FIRST: Final = "deletes-first"
+"""The key that tells offsets between parts in the order of today."""
 _BOTH: Final = (ChangeType.DELETE, ChangeType.INSERT)
 _ORDER: Final = {(ChangeType.DELETE,): 0, _BOTH: 1, _INSERTS: 2}
 
@@ -76,14 +78,20 @@ class StreamOffset:
             "changes": self.changes,
             "ordinal": self.ordinal,
             **({"sequence-number": self.sequence_number} if self.sequence_number else {}),
+            **({_DELETES_FIRST: True} if self._is_among_changes else {}),
         }
+
+    @property
+    def _is_among_changes(self) -> bool:
+        """Whether the stream stands between parts of one snapshot's changes, which are in an order of their own."""
+        return self.changes and not self.done and self.position > 0
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> StreamOffset:
         """Raises InvalidInput for an offset of another source."""
         try:
             snapshot_id = document["snapshot-id"]
-            return cls(
+            found = cls(
                 table_uuid=document["table-uuid"] or None,
                 snapshot_id=int(snapshot_id) if snapshot_id else None,
                 position=int(document["position"]),
@@ -95,6 +103,12 @@ class StreamOffset:
             )
         except (KeyError, ValueError, TypeError):
             raise InvalidInput(f"the checkpoint is of another source: {dict(document)!r:.200} is no offset") from None
+        if found._is_among_changes and not document.get(_DELETES_FIRST):
+            raise InvalidInput(
+                f"the checkpoint stands within the changes of snapshot {found.snapshot_id}, in an order in which they are not "
+                "read any more; begin the stream with a new checkpoint"
+            )
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 import floeberg as fb
-from floeberg.errors import FloebergError, NamespaceNotFound
+from floeberg.errors import FloebergError, InvalidInput, NamespaceNotFound
 
 WAYS: dict[str, Callable[[Any, str], object]] = {
     "a table": lambda session, name: session.sql(f"CREATE TABLE {name} (id INT)"),
@@ -47,6 +48,32 @@ def test_a_statement_that_makes_no_table_makes_no_namespace(session: Any, statem
     with pytest.raises(FloebergError):
         session.sql(statement)
     assert not session.lake.namespace_exists("missing")
+
+
+BRANCH = "books.shop.t.branch_dev"
+INTO_A_BRANCH: dict[str, Callable[[Any], object]] = {
+    "saved": lambda session: session.range(3).write.mode("overwrite").saveAsTable(BRANCH),
+    "written": lambda session: session.range(3).writeTo(BRANCH).createOrReplace(),
+    "replaced": lambda session: session.sql(f"CREATE OR REPLACE TABLE {BRANCH} AS SELECT id FROM range(3)"),
+    "created": lambda session: session.sql("CREATE TABLE books.shop.t.of_its_own (id BIGINT)"),
+    "viewed": lambda session: session.sql("CREATE VIEW books.shop.t.v AS SELECT 1 AS id"),
+}
+
+
+@pytest.mark.parametrize("way", INTO_A_BRANCH)
+def test_a_table_is_no_namespace_of_a_table_that_is_named_as_its_branch(session: Any, way: str) -> None:
+    session.sql("CREATE TABLE IF NOT EXISTS books.shop.t AS SELECT 9L AS id")
+    session.sql("ALTER TABLE books.shop.t CREATE BRANCH IF NOT EXISTS dev")
+    with pytest.raises(InvalidInput, match=r"books\.shop\.t is a table, and no namespace"):
+        INTO_A_BRANCH[way](session)
+    assert not session.books.namespace_exists("shop.t")
+    assert [row.id for row in session.table(BRANCH).collect()] == [9]
+
+
+def test_a_query_that_fails_makes_no_namespace(session: Any) -> None:
+    with pytest.raises(PySparkException):
+        session.sql("CREATE TABLE books.failing.t AS SELECT id, raise_error('no rows') AS x FROM range(3)")
+    assert not session.books.namespace_exists("failing")
 
 
 def test_a_strict_catalog_and_one_in_memory_ask_for_the_namespace(session: Any, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
+import floeberg as fb
+
 PLACES = ("lake.db", "spark_catalog.default")
 METHODS: dict[str, Callable[[Any, Any], Any]] = {
     "select": lambda a, b: a.select("qa.id", F.col("QA.g") + 1, "qa.s.id"),
@@ -28,6 +30,7 @@ METHODS: dict[str, Callable[[Any, Any], Any]] = {
     "join by a name": lambda a, b: a.join(b, "id").select("qa.g", "qb.name"),
     "join by bound columns": lambda a, b: a.join(b, a.id == b.id).select(a.g, b.name, "qb.id"),
     "filtered, then joined": lambda a, b: a.where("id > 1").join(b.where("id < 3"), "id").select("qa.g", "qb.name"),
+    "named columns in lists and literals": lambda a, b: a.select(["qa.id", "g"]).where(F.lit("qa.id") == "qa.id"),
     "a struct of that name": lambda a, b: b.select("qb.id"),
     "a member of a struct of that name": lambda a, b: b.select("qb.x"),
 }  # fmt: skip
@@ -70,6 +73,33 @@ def test_another_name_qualifies_nothing_as_in_spark(tables: Callable[[str, str],
     for place in PLACES:
         with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
             refused(tables(place, "qa"), tables(place, "qb")).collect()
+
+
+@pytest.mark.connect
+def test_a_view_of_such_a_dataframe_means_the_same_after_commits(
+    tables: Callable[[str, str], Any], session: Any
+) -> None:
+    for place in PLACES:
+        using = "USING iceberg" if place == "lake.db" else "USING parquet"
+        session.sql(f"CREATE TABLE {place}.qv {using} AS SELECT id, named_struct('id', 7L) AS qv FROM range(4)")
+    views = [tables(place, "qv").where("qv.id > 2") for place in PLACES]
+    for number, view in enumerate(views):
+        view.createOrReplaceTempView(f"of_qualified_{number}")
+    assert [row.id for row in session.table("of_qualified_0").collect()] == [3]
+    session.sql("INSERT INTO lake.db.qv SELECT id, named_struct('id', 1L) FROM range(4, 6)")
+    assert sorted(row.id for row in session.table("of_qualified_0").collect()) == [3, 4, 5]
+    assert [row.id for row in session.table("of_qualified_1").collect()] == [3]
+    session.sql("DROP TABLE spark_catalog.default.qv")
+
+
+def test_a_literal_that_begins_as_the_tables_name_leaves_out_files_as_others_do(session: Any) -> None:
+    session.sql("CREATE TABLE lake.db.events (host STRING)")
+    for host in ("events.a", "zebra"):
+        session.sql(f"INSERT INTO lake.db.events VALUES ('{host}')")
+    events = session.table("lake.db.events")
+    found = events.where(F.col("host") == "events.a")
+    assert [row.host for row in found.collect()] == ["events.a"]
+    assert "1 files planned of 2" in fb.explain(found)
 
 
 def test_metadata_columns_are_found_beside_them(tables: Callable[[str, str], Any]) -> None:

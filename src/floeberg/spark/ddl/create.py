@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from floeberg.catalogs.base import LoadedTable, shown_name
 from floeberg.catalogs.identifiers import Identifier
-from floeberg.catalogs.new_table import TableDefinition, require_namespace, stated_version
+from floeberg.catalogs.new_table import TableDefinition, stated_version
 from floeberg.catalogs.purge import purge_table
 from floeberg.commit.append import Append
 from floeberg.commit.commit import commit_operations
@@ -26,7 +26,7 @@ from floeberg.errors import (
     ViewAlreadyExists,
 )
 from floeberg.spark.ddl.columns import check_names_without_case, schema_of
-from floeberg.spark.ddl.namespaces import ensure_namespace
+from floeberg.spark.ddl.namespaces import check_namespace, ensure_namespace
 from floeberg.spark.ddl.property_names import stated_on_create
 from floeberg.spark.host.calls.active_session import in_own_session
 from floeberg.spark.host.engine_summary import engine_summary
@@ -162,6 +162,8 @@ def make_table(
     operations: list[Operation] = [*first]
     if frame is not None:
         operations += _append(base, first, frame, options=options or {}, case_sensitive=case_sensitive)
+    if base.state.metadata_location is None:
+        ensure_namespace(attached.backend, identifier.catalog, key.namespace)
     _publish(base, operations, if_not_exists=new.if_not_exists, summary=engine_summary(session.spark))
 
 
@@ -182,10 +184,9 @@ def _base(
         if new.if_not_exists:
             return None, ()
         raise TableAlreadyExists(f"table {shown_name(backend.name, key)} is there already", table=str(key))
+    check_namespace(backend, catalog, key)
     where = definition.location or backend.default_location(key)
     metadata = definition.new_metadata(location=where, effects=backend.effects)
-    ensure_namespace(backend, catalog, key.namespace)
-    require_namespace(backend, key)
     return backend.stage_table(key, metadata), ()
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from floeberg.catalogs.base import CatalogBackend
-from floeberg.catalogs.identifiers import Namespace
+from floeberg.catalogs.base import CatalogBackend, shown_name
+from floeberg.catalogs.identifiers import Identifier, Namespace
+from floeberg.catalogs.new_table import require_namespace
 from floeberg.errors import InvalidInput, NamespaceAlreadyExists, NamespaceNotFound, NotFound
 from floeberg.spark.host.config import PREFIX
 from floeberg.spark.host.execution import Execution
@@ -47,16 +48,35 @@ def create_namespace(execution: Execution, statement: CreateNamespace) -> DataFr
     return nothing(execution.spark)
 
 
+def check_namespace(backend: CatalogBackend, catalog: str, key: Identifier) -> None:
+    """Raises NamespaceNotFound when the namespace of a new table or view is missing and `ensure_namespace` does not make it,
+    and InvalidInput when it would have the name of a table: `db.t.branch_x` is a branch of the table `db.t`."""
+    if not _is_made_by_use(backend, catalog):
+        require_namespace(backend, key)
+    if backend.namespace_exists(key.namespace):
+        return
+    for depth in range(2, len(key.namespace) + 1):
+        table = Identifier(key.namespace[: depth - 1], key.namespace[depth - 1])
+        if backend.table_exists(table):
+            name = shown_name(backend.name, table)
+            raise InvalidInput(
+                f"{shown_name(backend.name, key)}: {name} is a table, and no namespace for others. INSERT and "
+                f"df.writeTo(…).append() write to its branches; ALTER TABLE {name} CREATE BRANCH makes one"
+            )
+
+
 def ensure_namespace(backend: CatalogBackend, catalog: str, namespace: Namespace) -> None:
     """Makes the namespace of a new table or view, and those around it, where they are missing: in the session catalog, whose
-    namespaces are Spark's, and in catalogs in which the Java library makes them. A script begins with CREATE TABLE there."""
-    if catalog != SESSION_CATALOG and not backend.capabilities.namespaces_by_use:
-        return
-    if backend.namespace_exists(namespace):
+    namespaces are Spark's, and in catalogs of kinds for which the Java library does so."""
+    if not _is_made_by_use(backend, catalog) or backend.namespace_exists(namespace):
         return
     for depth in range(1, len(namespace) + 1):
         with suppress(NamespaceAlreadyExists):
             backend.create_namespace(namespace[:depth], {})
+
+
+def _is_made_by_use(backend: CatalogBackend, catalog: str) -> bool:
+    return catalog == SESSION_CATALOG or backend.capabilities.namespaces_by_use
 
 
 def drop_namespace(execution: Execution, statement: DropNamespace) -> DataFrame:

@@ -8,7 +8,7 @@ from floeberg.catalogs.view_changes import ViewDefinition, change_view_propertie
 from floeberg.errors import InvalidInput, TableAlreadyExists, UnsupportedFeature, ViewAlreadyExists
 from floeberg.spark.ddl.alter import set_properties, unset_properties
 from floeberg.spark.ddl.columns import check_names_without_case
-from floeberg.spark.ddl.namespaces import ensure_namespace
+from floeberg.spark.ddl.namespaces import check_namespace, ensure_namespace
 from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.execution import Execution
 from floeberg.spark.host.name_resolution import view_not_found
@@ -64,6 +64,7 @@ def create_view(execution: Execution, statement: CreateView) -> DataFrame:
         location=backend.default_location(key), properties=properties, effects=backend.effects
     )
     if backend.capabilities.views:
+        check_namespace(backend, identifier.catalog, key)
         ensure_namespace(backend, identifier.catalog, key.namespace)
     try:
         backend.create_view(key, metadata)

@@ -114,8 +114,7 @@ def _take_settings(session: AttachedSession, *, effects: Effects) -> None:
 def _open_set(session: AttachedSession, *, effects: Effects) -> None:
     """Opens the catalogs whose settings were set after the session was attached. One that cannot be opened is left to Spark:
     the statement need not be about it."""
-    names = session.state.set_since - session.state.catalogs.keys()
-    session.state.set_since.clear()
+    names, session.state.set_since = session.state.set_since - session.state.catalogs.keys(), set()
     if session.state.java_runtime:
         return
     for name, settings in read_settings(_settings(session.spark)).items():
@@ -127,6 +126,7 @@ def _open_set(session: AttachedSession, *, effects: Effects) -> None:
                 continue
             session.state.from_settings[name] = dict(settings.options)
             _take_over(session, PREFIX + name)
+    _take_default_catalog(session)
 
 
 def _take_over(session: AttachedSession, key: str) -> None:

@@ -16,13 +16,13 @@ from floeberg.spark.host.session import session_of
 from floeberg.spark.query.explain import remember_sources
 from floeberg.spark.query.metadata_answers import AGGREGATE_PUSH_DOWN
 from floeberg.spark.query.statement_keys import prunes_joins
+from floeberg.spark.read.column_conditions import shown_column
 from floeberg.spark.read.frame_registry import (
     TableFrame,
     is_connect,
     plan_id,
     remember_steps,
     scan_of,
-    shown_column,
     table_frame_of,
 )
 from floeberg.spark.read.hidden_frames import hidden_of, mentioned, step_of, widened
@@ -70,13 +70,12 @@ def _not_here(names: list[str]) -> InvalidInput:
 
 
 def _qualified(method: Method) -> Method:
-    """A method that also finds columns which the table's name qualifies: it is the alias of the DataFrame then, under which
-    conditions leave out no files."""
+    """A method that also finds columns which the table's name qualifies. A condition with such a column leaves out no files."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = _table(self)
         name = None if found is None else table_name(self, found)
-        if name is None or not qualifies(name, (*args, *kwargs.values())):
+        if found is None or name is None or not qualifies(name, (*args, *kwargs.values()), found):
             return method(self, *args, **kwargs)
         return method(_keeps_columns("alias")(self, name), *args, **kwargs)
 
@@ -185,7 +184,7 @@ def _item(self: Any, item: Any) -> Any:
     if found is not None and named and hidden_of(found, [item]):
         return F.col(item)
     if found is not None and not named and (name := table_name(self, found)) is not None:
-        item = unqualified(name, item, self.columns)
+        item = unqualified(name, item, found)
     return original(self, "__getitem__")(item)
 
 
@@ -257,7 +256,7 @@ METHODS: Final[dict[str, Method]] = {
     "__getattr__": _attribute,
     **{name: _groups(name) for name in ("groupBy", "rollup", "cube")},
     "join": _join,
-    "agg": _qualified(_explains("agg")),
+    "agg": _explains("agg"),
 }
 GROUP_METHODS: Final[dict[str, Method]] = {
     name: _explains_group(name) for name in ("agg", "avg", "max", "mean", "min", "sum")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, Final
 
 from floeberg.errors import InvalidInput
@@ -16,12 +16,14 @@ _CALL: Final = re.compile(r"\bsystem\b`?\s*\.", re.IGNORECASE)
 _SELECT: Final = "SELECT "
 
 
-def with_known_functions(sessions: Iterable[AttachedSession], expression: Any, frame: Any = None) -> Any:
+def with_known_functions(sessions: Collection[AttachedSession], expression: Any, frame: Any = None) -> Any:
     """The expression with our functions under the names by which Spark knows them; anything but a text that calls one stays as
     it is. `frame` has the columns that truncate may be given. Raises InvalidInput for a function that is not there."""
+    if isinstance(expression, list):
+        return [with_known_functions(sessions, one, frame) for one in expression]
     if not isinstance(expression, str) or _CALL.search(expression) is None:
         return expression
-    text = _SELECT + expression
+    text, known = _SELECT + expression, expression
     for session in sessions:
         names = session.names()
         if not names.may_mention(text):
@@ -34,5 +36,5 @@ def with_known_functions(sessions: Iterable[AttachedSession], expression: Any, f
             frames = {} if frame is None else {"frame": frame}
             calls = function_calls(Execution(session, text, kwargs=frames), references)
             rewrites = [Rewrite(use.start, use.end, calls[use.start]) for use in references.functions]
-            return apply_rewrites(text, rewrites)[len(_SELECT) :]
-    return expression
+            known = apply_rewrites(text, rewrites)[len(_SELECT) :]
+    return known

@@ -233,6 +233,7 @@ def _derived(name: str) -> Method:
             session = session_of(self.sparkSession)
             sessions = [] if session is None else [session]
             args = tuple(with_known_functions(sessions, one, self) for one in args)
+            kwargs = {key: with_known_functions(sessions, one, self) for key, one in kwargs.items()}
         result = original(self, name)(*args, **kwargs) if ours is None else ours(self, *args, **kwargs)
         return derived(self, name, result, *args, **kwargs)
 

@@ -57,6 +57,12 @@ _ToLeaf = Callable[[str, "list[Column | SparkLiteral | None]"], Condition]
 _TOKEN: Final = re.compile(r"\s*(?:(?P<word>[^\s(),']+)|(?P<text>'[^'\\]*')|(?P<sign>[(),]))")
 
 
+def shown_column(column: Any) -> str:
+    """A Column as PySpark writes it; nothing for a position or another value that is no Column."""
+    found = _CLASSIC.fullmatch(repr(column))
+    return "" if found is None else found["text"]
+
+
 def conditions_of(condition: Any, names: Iterable[str], *, double_quoted: bool = False) -> list[Condition]:
     """The parts of a condition that must all hold; those that cannot be read are left out. `names` are the table's
     columns, at any depth: in the text of a classic Column, one that is named like a number cannot be told from a number,

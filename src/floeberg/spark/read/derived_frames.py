@@ -141,6 +141,7 @@ def replayed(session: AttachedSession, frame: Any, base: Callable[[TableOrigin |
             # Not Spark's own method: that of an attached session finds metadata columns.
             new = getattr(parent, origin.method)(*origin.args, **origin.kwargs)
     whole = _in_the_place_of(frame, new)
+    note_origin(whole, origin)
     found = table_frame_of(new)
     if found is not None:
         remember_steps(whole, found.in_the_place_of(plan_id(frame)))

@@ -98,11 +98,6 @@ def table_frame_of(frame: Any) -> TableFrame | None:
     return None if scan is None else TableFrame(scan, plan_id(frame))
 
 
-def shown_column(column: Any) -> str:
-    """A Column as PySpark writes it, nothing for a position."""
-    return "" if isinstance(column, int | float) else repr(column).removeprefix("Column<'").removesuffix("'>")
-
-
 def is_connect(frame: Any) -> bool:
     return type(frame).__module__.startswith("pyspark.sql.connect.")
 

@@ -18,9 +18,10 @@ from pyspark.sql import functions as F
 from floeberg.errors import UnsupportedFeature
 from floeberg.spark.host.calls.originals import original
 from floeberg.spark.host.types.spark_types import frame_field
+from floeberg.spark.read.column_conditions import shown_column
 from floeberg.spark.read.derived_frames import own_copy
 from floeberg.spark.read.frame import with_metadata_columns
-from floeberg.spark.read.frame_registry import FrameStep, TableFrame, is_connect, shown_column
+from floeberg.spark.read.frame_registry import FrameStep, TableFrame, is_connect
 from floeberg.spark.read.renamed_columns import HIDDEN_COLUMNS
 from floeberg.spec.metadata.partition_union import unified_partition_type
 from floeberg.spec.schemas.metadata_columns import PARTITION_NAME, metadata_column

@@ -1,15 +1,20 @@
 """Columns that their table's name qualifies on its DataFrame, as Spark finds them on those of its own tables: `orders.id` on
-`spark.table("lake.shop.orders")`."""
+`spark.table("lake.shop.orders")`.
+
+The name is an alias of the DataFrame, given where a column is qualified by it, and before joins and groups, whose results have
+the table's columns under its name.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from floeberg.spark.host.calls.originals import original
+from floeberg.spark.read.column_conditions import shown_column
 from floeberg.spark.read.derived_frames import TableOrigin, source_of
-from floeberg.spark.read.frame_registry import TableFrame, shown_column
+from floeberg.spark.read.frame_registry import TableFrame
 
 
 def table_name(frame: Any, found: TableFrame) -> str | None:
@@ -21,23 +26,25 @@ def table_name(frame: Any, found: TableFrame) -> str | None:
     return source.identifier.name
 
 
-_LITERAL: Final = re.compile(r"'[^']*'")
+def qualifies(name: str, values: Iterable[Any], found: TableFrame) -> bool:
+    """Whether names, SQL texts or Columns have a column of the table behind its name."""
+    pattern = _qualified(name, found)
+    return any(pattern.search(text) for text in _texts(values))
 
 
-def qualifies(name: str, values: Iterable[Any]) -> bool:
-    """Whether a name stands before a dot in names, SQL texts and Columns."""
-    return any(_before_a_dot(name).search(text) for text in _texts(values))
+def unqualified(name: str, column: str, found: TableFrame) -> str:
+    """The name of one of the table's columns without that of the table."""
+    match = _qualified(name, found).match(column)
+    return column if match is None else column[match.start("column") :]
 
 
-def unqualified(name: str, column: str, columns: Iterable[str]) -> str:
-    """The name of a column without that of its table, where these are the columns."""
-    found = _before_a_dot(name).match(column)
-    rest = "" if found is None else column[found.end() :]
-    return rest if rest.split(".")[0].strip("`").lower() in (one.lower() for one in columns) else column
+def _qualified(name: str, found: TableFrame) -> re.Pattern[str]:
+    columns = "|".join(_pattern(field.name) for field in found.scan.projection.fields)
+    return re.compile(rf"(?<![\w.`]){_pattern(name)}\s*\.\s*(?P<column>\*|{columns})(?!\w)", re.IGNORECASE)
 
 
-def _before_a_dot(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.`])`?{re.escape(name.replace('`', '``'))}`?\s*\.", re.IGNORECASE)
+def _pattern(name: str) -> str:
+    return f"`?{re.escape(name.replace('`', '``'))}`?"
 
 
 def _texts(values: Iterable[Any]) -> Iterable[str]:
@@ -47,11 +54,11 @@ def _texts(values: Iterable[Any]) -> Iterable[str]:
         elif isinstance(value, list | tuple):
             yield from _texts(value)
         else:
-            yield _LITERAL.sub("''", value) if isinstance(value, str) else shown_column(value)
+            yield value if isinstance(value, str) else shown_column(value)
 
 
 def under_its_name(frame: Any, found: TableFrame | None, rows: Any = None) -> Any:
-    """The DataFrame, or `rows` of it, as one whose columns its table's name qualifies."""
+    """A table's DataFrame, or `rows` of it, with the table's name as its alias; any other as it is."""
     name = None if found is None else table_name(frame, found)
     shown = frame if rows is None else rows
     return shown if name is None else original(shown, "alias")(name)

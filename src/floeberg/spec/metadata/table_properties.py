@@ -91,8 +91,11 @@ def renamed_properties(
         field = None if prefix is None else before.find(name.removeprefix(prefix))
         if prefix is None or field is None:
             continue
+        column = after.names.get(field.field_id)
+        if column == before.names[field.field_id]:
+            continue
         owned[name] = value
-        if (column := after.names.get(field.field_id)) is not None:
+        if column is not None:
             moved[prefix + column] = value
     changed = {name: value for name, value in moved.items() if properties.get(name) != value}
     return changed, tuple(name for name in owned if name not in moved)
