@@ -99,3 +99,10 @@ def test_the_catalog_tells_which_functions_there_are(session: Any) -> None:
     names = ("lake.system.bucket", "lake.SYSTEM.Days", "lake.system.nope", "lake.db.bucket", "abs")
     assert [session.catalog.functionExists(name) for name in names] == [True, True, False, False, True]
     assert session.catalog.functionExists("truncate", "lake.system")
+
+
+def test_texts_in_a_list_and_by_name_call_functions_too(session: Any, table: str) -> None:
+    frame = session.table(table)
+    rows = frame.selectExpr(["id", "lake.system.truncate(10, id) AS tens"]).collect()
+    assert sorted(tuple(row) for row in rows) == [(11, 10), (12, 10), (23, 20)]
+    assert [row.id for row in frame.filter(condition="lake.system.truncate(10, id) = 20").collect()] == [23]
