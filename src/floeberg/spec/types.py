@@ -279,7 +279,9 @@ class NestedField:
                 f"a field has a number, and texts as its name and doc, not {number!r:.60}, {name!r:.60} and {doc!r:.60}"
             )
         if not isinstance(kind, IcebergType):
-            raise InvalidInput(f"the type of field {name!r} is an object such as LongType(), not {kind!r:.60}")
+            raise InvalidInput(
+                f"the type of field {name!r} is one of floeberg.types, such as floeberg.types.LONG, not {kind!r:.60}"
+            )
 
     @property
     def optional(self) -> bool:

@@ -35,7 +35,6 @@ SAME_AS_SPARK = [
     "DROP SCHEMA {n}",
     "CREATE SCHEMA {n}",
     "CREATE TABLE {t} (id INT) USING {p}",
-    "CREATE TABLE {c}.nodb.t (id INT) USING {p}",
     "CREATE TABLE {n}.twice (id INT, id INT) USING {p}",
     "CREATE TABLE {n}.b (id NOTYPE) USING {p}",
     "CREATE TABLE {n}.b (id INT",

@@ -163,7 +163,7 @@ def test_frames_of_no_files_need_no_temporary_folder(
 
 
 def test_members_of_structs_may_differ_by_case_alone_where_no_file_is_left(session: Any) -> None:
-    session.sql("CREATE OR REPLACE TABLE lake.db.cased_members (id INT, st STRUCT<a: INT, A: INT>)")
+    session.lake.create_table("db.cased_members", "id INT, st STRUCT<a: INT, A: INT>")
     assert session.sql("SELECT * FROM lake.db.cased_members").collect() == []
     session.sql("INSERT INTO lake.db.cased_members SELECT 1, named_struct('a', 1, 'A', 2)")
     assert session.sql("SELECT * FROM lake.db.cased_members WHERE id > 100").collect() == []

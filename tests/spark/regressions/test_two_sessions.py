@@ -25,7 +25,7 @@ def cased(session: Any) -> Iterator[Any]:
     made = session.newSession()
     made.conf.set("spark.sql.caseSensitive", "true")
     fb.attach(made, session.lake)
-    schema = fb.Schema(fb.NestedField(1, "a", "int"), fb.NestedField(2, "A", "int"))
+    schema = fb.Schema(fb.NestedField(1, "a", fb.types.INT), fb.NestedField(2, "A", fb.types.INT))
     properties = {"write.delete.mode": "merge-on-read", "write.merge.mode": "merge-on-read"}
     table = session.lake.create_table("db.two_cases", schema, properties=properties, format_version=3)
     table.append(pa.table({"a": [row[0] for row in ROWS], "A": [row[1] for row in ROWS]}))
