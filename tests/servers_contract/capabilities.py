@@ -9,7 +9,6 @@ import pytest
 from catalogs.test_concurrency import together
 from catalogs.test_tables import NO_FOLDERS, ODD_NAMES
 from floeberg.api.catalog import Catalog
-from floeberg.api.table import Table
 from floeberg.commit.append import Append
 from floeberg.errors import (
     AlreadyExists,
@@ -184,24 +183,13 @@ def every_commit_is_there_without_a_log(lake: Lake) -> None:
     def work(cat: Catalog, number: int) -> None:
         table = cat.load_table("db.t")
         for turn in range(4):
-            _set_and_look(table, f"w{number}-{turn}")
+            with table.update_properties() as update:
+                update.set({f"w{number}-{turn}": "1"})
 
     outcomes = together(lake, 3, work)
     assert outcomes == [None] * 3, repr(outcomes)
     found = lake.reopen().load_table("db.t").properties
     assert {f"w{number}-{turn}" for number in range(3) for turn in range(4)} <= set(found)
-
-
-def _set_and_look(table: Table, name: str) -> None:
-    """Sets a property. Under load a server may not say whether a commit took effect: the way out is to look, and to run it again."""
-    for _ in range(10):
-        try:
-            with table.update_properties() as update:
-                update.set({name: "1"})
-        except CommitUnknown:
-            table.refresh()
-        if name in table.properties:
-            return
 
 
 def changes_are_seen_and_one_snapshot_is_shown(lake: Lake) -> None:
